@@ -1,0 +1,230 @@
+"""From a table and calibrated scores to a folder of results, and back from that folder.
+
+A results folder is self-contained: `load` rebuilds the model from it alone. `run.json` is written
+last, so a folder that has it is complete.
+"""
+
+from __future__ import annotations
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from spklink import __version__
+from spklink.cliques import find_cliques
+from spklink.conversations import Conversations, read_conversations
+from spklink.errors import SpklinkError
+from spklink.evaluation import configurations
+from spklink.labels import read_known
+from spklink.likelihood import Model, Weight, build_model, combine_prior
+from spklink.links import Links, find_links
+from spklink.posterior import Posterior, solve
+from spklink.scores import Scores, needed_sides, read_scores, write_scores
+from spklink.tables import (
+    probability_text,
+    read_json,
+    sha256,
+    write_bytes,
+    write_csv,
+    write_json,
+)
+
+PathName = str | PathLike[str]
+COPIED = ("conversations", "known")
+FILES = ("assignments.csv", "cliques.csv", "conversations.csv", "known.csv", "llrs.npz")
+ASSIGNMENTS = ("conversation", "channel", "speaker", "probability", "clique")
+CLIQUES = (
+    *("clique", "conversations", "speakers", "configurations", "resolvable"),
+    *("entropy_bits", "best_probability", "relative_probability", "method"),
+)
+
+
+@dataclass
+class Stages:
+    """Names the stage at work and keeps how long each took."""
+
+    tell: Any = None  # called with the name of each stage as it begins
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        if self.tell is not None:
+            self.tell(name)
+        begin = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - begin, 4)
+
+
+@dataclass(frozen=True)
+class Database:
+    """All that was read: the table, which conversations share speakers, their scores, the model."""
+
+    conversations: Conversations
+    links: Links
+    scores: Scores
+    model: Model
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solved database."""
+
+    database: Database
+    posterior: Posterior
+
+    def summary(self) -> dict[str, Any]:
+        """The few numbers a person asks for first."""
+        table, cliques = self.database.conversations, self.posterior.model.cliques
+        return {
+            "conversations": len(table),
+            "speakers": len(table.speakers),
+            "cliques": len(cliques),
+            "largest_clique": int(cliques.size.max()),
+            "unresolvable": cliques.attainable_bits(),
+            "settled_99": int((self.posterior.confidence() >= 0.99).sum()),
+            "entropy_bits": float(self.posterior.entropy_bits.sum()),
+        }
+
+
+def read_database(
+    table: PathName,
+    scores: PathName,
+    *,
+    weight: Weight,
+    known: PathName | None = None,
+    stages: Stages | None = None,
+) -> Database:
+    """Read and check all inputs."""
+    stages = stages or Stages()
+    with stages.stage("reading the table"):
+        conversations = read_conversations(table)
+        labels = read_known(known, conversations) if known is not None else None
+        prior = combine_prior(conversations, labels)
+        cliques = find_cliques(conversations, prior.clamped >= 0)
+        links = find_links(conversations, consecutive=weight.consecutive)
+    with stages.stage("reading the scores"):
+        found = read_scores(scores, conversations, links)
+    model = build_model(conversations, cliques, links, found.llr, weight=weight, prior=prior)
+    return Database(conversations, links, found, model)
+
+
+def assign(
+    table: PathName,
+    scores: PathName,
+    out: PathName,
+    *,
+    weight: str = "paper",
+    beta: float | None = None,
+    known: PathName | None = None,
+    stages: Stages | None = None,
+) -> Result:
+    """Who is on which channel, from calibrated scores; all of it is written to the folder `out`."""
+    stages = stages or Stages()
+    rule = Weight(weight, beta)
+    database = read_database(table, scores, weight=rule, known=known, stages=stages)
+    with stages.stage("computing the posterior"):
+        result = Result(database, solve(database.model))
+    with stages.stage("writing the results"):
+        inputs = {"conversations": table, "scores": scores, "known": known}
+        given = {name: Path(path) for name, path in inputs.items() if path is not None}
+        write_results(result, Path(out), {"weight": weight, "beta": beta}, given)
+    write_json(Path(out) / "timings.json", _timings(stages))
+    return result
+
+
+def load(folder: PathName) -> Database:
+    """The database of a results folder, from nothing but that folder."""
+    folder = Path(folder)
+    if not (folder / "run.json").is_file():
+        raise SpklinkError(f"{folder}: no finished results here (run.json is missing)")
+    settings = read_json(folder / "run.json")["settings"]
+    known = folder / "known.csv"
+    return read_database(
+        folder / "conversations.csv",
+        folder / "llrs.npz",
+        weight=Weight(settings["weight"], settings["beta"]),
+        known=known if known.exists() else None,
+    )
+
+
+def write_results(
+    result: Result, folder: Path, settings: dict[str, Any], inputs: dict[str, Path]
+) -> None:
+    """All files of a results folder but timings.json; run.json last."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpklinkError(f"{folder}: cannot be made ({error.strerror})") from None
+    copies = {name: inputs[name].read_bytes() for name in COPIED if name in inputs}
+    for name in (*FILES, "timings.json", "run.json"):
+        (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
+    for name, content in copies.items():
+        write_bytes(folder / f"{name}.csv", content)
+    database = result.database
+    sides = needed_sides(database.links)
+    write_scores(folder / "llrs.npz", database.conversations, *sides, database.scores.llr.ravel())
+    write_csv(folder / "assignments.csv", ASSIGNMENTS, assignment_rows(result))
+    write_csv(folder / "cliques.csv", CLIQUES, clique_rows(result))
+    write_json(folder / "run.json", _run(result, settings, inputs))
+
+
+def assignment_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+    """Two rows a conversation, in table order."""
+    table, posterior = result.database.conversations, result.posterior
+    number = posterior.model.cliques.label + 1
+    sure = posterior.confidence().tolist()
+    for m, (name, x) in enumerate(zip(table.ids, posterior.best.tolist(), strict=True)):
+        people, chance = table.names(m), probability_text(sure[m])
+        for channel in (0, 1):
+            yield name, channel + 1, people[channel ^ x], chance, number[m]
+
+
+def clique_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+    posterior = result.posterior
+    cliques = posterior.model.cliques
+    best = posterior.best_probability
+    for k in range(len(cliques)):
+        yield (
+            k + 1,
+            cliques.size[k],
+            cliques.speakers[k],
+            configurations(int(cliques.size[k])),
+            "true" if cliques.resolvable[k] else "false",
+            f"{posterior.entropy_bits[k]:.10g}",
+            probability_text(float(best[k])),
+            probability_text(float(posterior.relative_probability[k])),
+            posterior.method[k],
+        )
+
+
+def _run(result: Result, settings: dict[str, Any], inputs: dict[str, Path]) -> dict[str, Any]:
+    """What was run on what: all that is needed to do it again, and no clock time."""
+    return {
+        "spklink": __version__,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("numba", "numpy", "scipy")},
+        "seed": 0,
+        "settings": settings,
+        "inputs": {
+            name: {"file": path.name, "sha256": sha256(path)} for name, path in inputs.items()
+        },
+        "scores": {
+            "needed": int(result.database.scores.llr.size),
+            "others": result.database.scores.others,
+        },
+        "result": result.summary(),
+    }
+
+
+def _timings(stages: Stages) -> dict[str, Any]:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"seconds": stages.seconds, "peak_memory_bytes": peak * unit}

@@ -1,0 +1,195 @@
+"""Who took part in which conversation: reading and checking the table.
+
+Two forms, told apart by the header:
+  wide   conversation,audio,participants        participants separated by ';'
+  long   conversation,participant[,audio]       one row a participant
+Both may have the columns `prior` (probability that the first-listed participant is on channel 1)
+and `group` (conversations of different groups are never linked). Other columns are ignored.
+
+Index conventions: m = conversation in table order; participants[m, 0] is the first-listed one;
+channels count from 0 in arrays, from 1 in files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.errors import problems_in
+from spklink.tables import Header, open_table, require_columns, wrong_length
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """Checked conversations, in table order."""
+
+    ids: list[str]
+    speakers: list[str]
+    participants: NDArray[np.int32]  # (M, 2), indices into `speakers`
+    audio: list[tuple[str, ...]] = field(repr=False)
+    prior: NDArray[np.float64] = field(repr=False)  # (M,), P(first-listed is on channel 1)
+    groups: list[str] = field(default_factory=lambda: [""])
+    group: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
+    path: Path = Path()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def index(self) -> dict[str, int]:
+        """Conversation id → position in the table."""
+        return {name: m for m, name in enumerate(self.ids)}
+
+    def names(self, m: int) -> tuple[str, str]:
+        """The two participants of conversation m, as listed."""
+        first, second = self.participants[m]
+        return self.speakers[first], self.speakers[second]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """One conversation while its table is being read."""
+
+    row: int
+    id: str
+    audio: str
+    participants: list[str]
+    prior: str
+    group: str
+
+
+def read_conversations(path: str | PathLike[str]) -> Conversations:
+    """Read either form of the table; every problem of the file is in the one error raised."""
+    problems: list[str] = []
+    with open_table(path) as (header, rows):
+        long_form = header.column("participant") >= 0 and header.column("participants") < 0
+        require_columns(header, ["conversation", "participant" if long_form else "participants"])
+        read = _read_long if long_form else _read_wide
+        drafts = read(header, rows, problems)
+    priors = [_check(draft, problems) for draft in drafts]
+    if not drafts and not problems:
+        problems.append("no conversations below the header")
+    if problems:
+        raise problems_in(path, problems)
+    return _build(drafts, priors, Path(path))
+
+
+def make_conversations(
+    calls: Iterable[tuple[str, str, str]], *, path: str | PathLike[str] = "conversations"
+) -> Conversations:
+    """Conversations from (id, first participant, second participant), checked as a file is."""
+    drafts = [_Draft(n, i, "", [a, b], "", "") for n, (i, a, b) in enumerate(calls, start=1)]
+    problems: list[str] = []
+    _refuse_repeated(drafts, problems)
+    priors = [_check(draft, problems) for draft in drafts]
+    if problems:
+        raise problems_in(path, problems)
+    return _build(drafts, priors, Path(path))
+
+
+def _read_wide(
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: list[str]
+) -> list[_Draft]:
+    at = [header.column(n) for n in ("conversation", "audio", "participants", "prior", "group")]
+    drafts = []
+    for number, fields in rows:
+        if wrong := wrong_length(number, fields, header):
+            problems.append(wrong)
+            continue
+        name, audio, who, prior, group = ("" if k < 0 else fields[k].strip() for k in at)
+        people = [person.strip() for person in who.split(";")] if who else []
+        drafts.append(_Draft(number, name, audio, people, prior, group))
+    _refuse_repeated(drafts, problems)
+    return drafts
+
+
+def _read_long(
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: list[str]
+) -> list[_Draft]:
+    at = [header.column(n) for n in ("conversation", "audio", "participant", "prior", "group")]
+    drafts: dict[str, _Draft] = {}
+    for number, fields in rows:
+        if wrong := wrong_length(number, fields, header):
+            problems.append(wrong)
+            continue
+        name, audio, who, prior, group = ("" if k < 0 else fields[k].strip() for k in at)
+        draft = drafts.setdefault(name, _Draft(number, name, audio, [], prior, group))
+        draft.participants.append(who)
+        for what, here in (("audio", audio), ("prior", prior), ("group", group)):
+            if here and not getattr(draft, what):
+                setattr(draft, what, here)
+            elif here and here != getattr(draft, what):
+                problems.append(
+                    f"row {number}: {what} {here!r} of conversation {name!r} is "
+                    f"{getattr(draft, what)!r} in row {draft.row}"
+                )
+    return list(drafts.values())
+
+
+def _refuse_repeated(drafts: list[_Draft], problems: list[str]) -> None:
+    first: dict[str, int] = {}
+    for draft in drafts:
+        earlier = first.setdefault(draft.id, draft.row)
+        if draft.id and earlier != draft.row:
+            problems.append(
+                f"row {draft.row}: conversation {draft.id!r} is already in row {earlier}"
+            )
+
+
+def _check(draft: _Draft, problems: list[str]) -> float:
+    """Add what is wrong with one conversation; return its prior."""
+
+    def wrong(text: str) -> None:
+        problems.append(f"row {draft.row}: {text}")
+
+    people = draft.participants
+    if not draft.id:
+        wrong("empty conversation id")
+    if not any(people):
+        wrong("empty participants")
+    elif not all(people):
+        wrong("an empty participant name")
+    elif len(people) < 2:
+        wrong(f"only one participant ({people[0]!r}); a call has two")
+    elif len(set(people)) < len(people):
+        twice = next(person for person in people if people.count(person) > 1)
+        wrong(f"participant {twice!r} twice in conversation {draft.id!r}")
+    elif len(people) > 2:
+        wrong(f"{len(people)} participants; more than two are not supported yet")
+    files = draft.audio.split(";") if draft.audio else []
+    if len(files) > 2:
+        wrong(f"{len(files)} audio files; more than two channels are not supported yet")
+    elif files and not all(name.strip() for name in files):
+        wrong("an empty name among the audio files")
+    return _prior(draft.prior, wrong)
+
+
+def _prior(text: str, wrong: Callable[[str], None]) -> float:
+    try:
+        value = float(text) if text else 0.5
+    except ValueError:
+        value = float("nan")
+    if not 0.0 <= value <= 1.0:
+        wrong(f"prior {text!r} is not a probability between 0 and 1")
+    return value
+
+
+def _build(drafts: list[_Draft], priors: list[float], path: Path) -> Conversations:
+    speakers: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    participants = [[speakers.setdefault(p, len(speakers)) for p in d.participants] for d in drafts]
+    group = [groups.setdefault(d.group, len(groups)) for d in drafts]
+    return Conversations(
+        ids=[d.id for d in drafts],
+        speakers=list(speakers),
+        participants=np.array(participants, np.int32).reshape(-1, 2),
+        audio=[tuple(n.strip() for n in d.audio.split(";")) if d.audio else () for d in drafts],
+        prior=np.array(priors, np.float64),
+        groups=list(groups),
+        group=np.array(group, np.int32),
+        path=path,
+    )

@@ -1,0 +1,287 @@
+"""How good the probabilities are, where the truth is known: the paper's Tables 2 and 3.
+
+For a clique, cross entropy = -log2 P(true configuration), divided by its conversations. Rows are
+plain means over cliques. A clique is wrong when the truth is not among its most probable
+configurations (ties, as in every unresolvable clique, are no errors). Conversations without a key
+are left out: the probability of the keyed ones, whatever the others are, is what counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import exp, isfinite, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.arrays import sums
+from spklink.inference.enumeration import TIE
+from spklink.likelihood import Model, restrict
+from spklink.posterior import Posterior, solve
+
+Floats = NDArray[np.float64]
+Bits = NDArray[np.int8]
+SCALES = (0.01, 100.0)  # where the best factor on all log-likelihood-ratios is sought
+RELIABILITY_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
+
+
+@dataclass(frozen=True)
+class CliqueScores:
+    """One entry a clique that has a key for at least one conversation."""
+
+    clique: NDArray[np.int64]
+    size: NDArray[np.int64]
+    keyed: NDArray[np.int64]
+    resolvable: NDArray[np.bool_]
+    cross_bits: Floats  # -log2 P(truth)
+    wrong: NDArray[np.bool_]
+    best_probability: Floats  # of the maximum; all tied configurations together
+
+    @property
+    def per_conversation(self) -> Floats:
+        return self.cross_bits / self.keyed
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of Tables 2 and 3 together."""
+
+    conversations: int | None  # a clique, None for mixed rows
+    configurations: int | str | None
+    cliques: int
+    unresolvable: int
+    cross_entropy_bits: float | None
+    resolvable_bits: float | None
+    confusion: float | None
+    perplexity: float | None
+    clique_errors: int
+    clique_error_rate: float | None
+    recalibrated_bits: float | None
+    scale_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Resolvable cliques whose maximum posterior lies in [low, high)."""
+
+    low: float
+    high: float
+    cliques: int
+    predicted: float  # mean maximum posterior
+    observed: float  # share of them that are right
+    observed_low: float  # 95 % Wilson interval
+    observed_high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    total: int
+    wrong: int
+    without_key: int
+    foreign_key_rows: int
+    cross_entropy_bits: float | None
+    by_size: list[Row]
+    resolvable: Row
+    at_least_two: Row
+    all: Row
+    expected_clique_errors: float
+    reliability: list[Reliability]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "conversations": {
+                "total": self.total,
+                "wrong": self.wrong,
+                "cross_entropy_bits": self.cross_entropy_bits,
+                "without_key": self.without_key,
+                "foreign_key_rows": self.foreign_key_rows,
+            },
+            "by_size": [asdict(row) for row in self.by_size],
+            "resolvable": asdict(self.resolvable),
+            "at_least_two": asdict(self.at_least_two),
+            "all": asdict(self.all),
+            "expected_clique_errors": self.expected_clique_errors,
+            "reliability": [asdict(bin_) for bin_ in self.reliability],
+        }
+
+
+def evaluate(model: Model, truth: Bits, *, foreign_key_rows: int = 0) -> Evaluation:
+    """Measure the posterior of `model` against `truth` (0, 1, or -1 where there is no key)."""
+    posterior = solve(model)
+    scores = score_cliques(posterior, truth)
+    sizes = np.unique(scores.size)
+    every = np.ones(len(scores.size), np.bool_)
+    keyed = truth >= 0
+    counted = keyed & model.cliques.resolvable[model.cliques.label]
+    total = int(keyed.sum())
+    open_ = scores.resolvable
+    return Evaluation(
+        total=total,
+        wrong=int((posterior.best[counted] != truth[counted]).sum()),
+        without_key=len(truth) - total,
+        foreign_key_rows=foreign_key_rows,
+        cross_entropy_bits=_finite(scores.cross_bits.sum() / total) if total else None,
+        by_size=[_row(model, truth, scores, scores.size == m, int(m)) for m in sizes],
+        resolvable=_row(model, truth, scores, open_),
+        at_least_two=_row(model, truth, scores, scores.size >= 2),
+        all=_row(model, truth, scores, every),
+        expected_clique_errors=float((1.0 - scores.best_probability[open_]).sum()),
+        reliability=reliability(scores.best_probability[open_], ~scores.wrong[open_]),
+    )
+
+
+def score_cliques(posterior: Posterior, truth: Bits) -> CliqueScores:
+    """Cross entropy and error of every clique with a key."""
+    model = posterior.model
+    cliques = model.cliques
+    given = solve(model, truth)  # the same sum with the keyed conversations at the truth
+    keyed = sums(cliques.label, truth >= 0, len(cliques)).astype(np.int64)
+    denied = (truth >= 0) & (model.prior.clamped >= 0) & (truth != model.prior.clamped)
+    impossible = sums(cliques.label, denied, len(cliques)) > 0
+    nats = np.maximum(posterior.log_evidence - given.log_evidence, 0.0)
+    k = np.flatnonzero(keyed)
+    return CliqueScores(
+        clique=k,
+        size=cliques.size[k],
+        keyed=keyed[k],
+        resolvable=cliques.resolvable[k],
+        cross_bits=np.where(impossible, np.inf, nats / np.log(2.0))[k],
+        wrong=(impossible | (given.best_value < posterior.best_value - TIE))[k],
+        best_probability=np.minimum(posterior.best_probability * posterior.ties, 1.0)[k],
+    )
+
+
+def table_row(
+    per_conversation: Floats, resolvable: NDArray[np.bool_], wrong: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """The paper's averages over cliques: confusion of the mean, not mean of the confusions."""
+    count = len(per_conversation)
+    mean = float(per_conversation.mean()) if count else None
+    solvable = per_conversation[resolvable]
+    return {
+        "cliques": count,
+        "unresolvable": int((~resolvable).sum()),
+        "cross_entropy_bits": _finite(mean),
+        "resolvable_bits": _finite(float(solvable.mean())) if len(solvable) else None,
+        "confusion": _finite(float(np.exp2(mean)) - 1.0) if mean is not None else None,
+        "perplexity": _finite(float(np.exp2(mean))) if mean is not None else None,
+        "clique_errors": int(wrong.sum()),
+        "clique_error_rate": float(wrong.mean()) if count else None,
+    }
+
+
+def _row(
+    model: Model,
+    truth: Bits,
+    scores: CliqueScores,
+    chosen: NDArray[np.bool_],
+    size: int | None = None,
+) -> Row:
+    bits, scale = best_scale([keep_cliques(model, truth, scores, chosen)])
+    return Row(
+        conversations=size,
+        configurations=None if size is None else configurations(size),
+        **table_row(
+            scores.per_conversation[chosen], scores.resolvable[chosen], scores.wrong[chosen]
+        ),
+        recalibrated_bits=bits,
+        scale_ratio=scale,
+    )
+
+
+def configurations(size: int) -> int | str:
+    """2^M as an integer while a double can hold it exactly, else as text."""
+    return 2**size if size <= 53 else f"2^{size}"
+
+
+def best_scale(parts: list[tuple[Model, Bits]]) -> tuple[float | None, float | None]:
+    """Least mean cross entropy of all cliques over a factor on all scores, and that factor.
+
+    The mean is convex in the factor, so its slope has one root: bracketed and solved, not searched
+    for on a grid. The factor is None where the slope has no root within SCALES.
+    """
+    from scipy.optimize import brentq
+
+    if not sum(len(model.cliques) for model, _ in parts):
+        return None, None
+    low, high = (log(scale) for scale in SCALES)
+
+    def slope(log_scale: float) -> float:
+        return _scaled(parts, exp(log_scale))[1]
+
+    if slope(low) >= 0.0:
+        return _scaled(parts, SCALES[0])[0], None
+    if slope(high) <= 0.0:
+        return _scaled(parts, SCALES[1])[0], None
+    scale = exp(brentq(slope, low, high, xtol=1e-10))
+    return _scaled(parts, scale)[0], scale
+
+
+def keep_cliques(
+    model: Model, truth: Bits, scores: CliqueScores, chosen: NDArray[np.bool_]
+) -> tuple[Model, Bits]:
+    """What Table 3 is about: resolvable cliques of a finite cross entropy."""
+    wanted = np.zeros(len(model.cliques), np.bool_)
+    wanted[scores.clique[chosen & scores.resolvable & np.isfinite(scores.cross_bits)]] = True
+    part, kept = restrict(model, wanted)
+    return part, truth[kept]
+
+
+def _scaled(parts: list[tuple[Model, Bits]], scale: float) -> tuple[float, float]:
+    """Mean cross entropy (bits a conversation) with all scores multiplied, and its derivative."""
+    bits, slope = [], []
+    for model, truth in parts:
+        scaled = model.scaled(scale)
+        free, given = solve(scaled), solve(scaled, truth)
+        keyed = sums(model.cliques.label, truth >= 0, len(model.cliques)) * np.log(2.0)
+        bits.append(np.maximum(free.log_evidence - given.log_evidence, 0.0) / keyed)
+        slope.append((_mean_likelihood(model, free) - _mean_likelihood(model, given)) / keyed)
+    return float(np.concatenate(bits).mean()), float(np.concatenate(slope).mean())
+
+
+def _mean_likelihood(model: Model, posterior: Posterior) -> Floats:
+    """(K,) expected log-likelihood at scale 1 under a posterior: the derivative of log_evidence."""
+    label, count = model.cliques.label, len(model.cliques)
+    return (
+        model.constant
+        + sums(label, model.field * posterior.exchanged, count)
+        + sums(label[model.first], model.coupling * posterior.both_exchanged, count)
+    )
+
+
+def reliability(probability: Floats, right: NDArray[np.bool_]) -> list[Reliability]:
+    """Predicted against observed share of right cliques, in bins of the maximum posterior."""
+    edges = np.array(RELIABILITY_EDGES)
+    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, len(edges) - 2)
+    bins = []
+    for k in range(len(edges) - 1):
+        here = place == k
+        if not here.any():
+            continue
+        count, share = int(here.sum()), float(right[here].mean())
+        low, high = wilson(share, count)
+        bins.append(
+            Reliability(
+                low=float(edges[k]),
+                high=float(edges[k + 1]),
+                cliques=count,
+                predicted=float(probability[here].mean()),
+                observed=share,
+                observed_low=low,
+                observed_high=high,
+            )
+        )
+    return bins
+
+
+def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share seen in `count` trials."""
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * (share * (1 - share) / count + (z / (2 * count)) ** 2) ** 0.5
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _finite(value: float | None) -> float | None:
+    """Infinite cross entropy (a known channel that is wrong) has no number in JSON."""
+    return value if value is not None and isfinite(value) else None

@@ -1,0 +1,251 @@
+"""Results as text for people: tables on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spklink.assignment import Stages
+    from spklink.evaluation import Evaluation, Row
+    from spklink.paper import SimulatedRow
+
+WIDTH = 120  # of tables that go to a file or a pipe
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "", left: int = 1
+) -> None:
+    """Print aligned columns; the first `left` are text, the others numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for k, name in enumerate(columns):
+        made.add_column(name, justify="left" if k < left else "right", no_wrap=True)
+    for row in rows:
+        made.add_row(*(_plain(value) for value in row))
+    _console().print(made)
+
+
+def text(line: str = "") -> None:
+    _console().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def paragraph(words: str) -> None:
+    """Running text, wrapped to the width of the screen."""
+    _console().print(words, markup=False, highlight=False)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure for a table; '-' where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{100.0 * value:.{digits}f} %"
+
+
+def _plain(value: Any) -> Any:
+    from rich.text import Text
+
+    return Text("-" if value is None else str(value))
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH)
+
+
+@contextmanager
+def stages_on_stderr() -> Iterator[Stages]:
+    """Names the stage at work beside a spinner; silent where standard error is not a screen."""
+    from rich.console import Console
+
+    from spklink.assignment import Stages
+
+    with Console(stderr=True).status("starting") as status:
+        yield Stages(tell=lambda name: status.update(f"{name} …"))
+
+
+def evaluation(result: Evaluation) -> None:
+    """Tables 2 and 3, totals, reliability."""
+    rows = [*((str(row.conversations), row) for row in result.by_size)]
+    totals = [
+        ("resolvable", result.resolvable),
+        ("at least two", result.at_least_two),
+        ("all", result.all),
+    ]
+    table(
+        ["conversations", "|C|", "cliques", "bits", "F", "wrong", "E"],
+        [_table_2(name, row) for name, row in [*rows, *totals]],
+        title="Table 2: cross entropy a conversation, confusion, wrong cliques",
+    )
+    text(
+        f"E over the {result.resolvable.cliques} resolvable cliques "
+        f"{percent(result.resolvable.clique_error_rate)}, over the "
+        f"{result.at_least_two.cliques} of two or more conversations "
+        f"{percent(result.at_least_two.clique_error_rate)}; "
+        "a tie that includes the truth is no error."
+    )
+    text()
+    table(
+        ["conversations", "bits", "recalibrated", "a_min/a"],
+        [
+            _table_3(name, row)
+            for name, row in [*rows, totals[0]]
+            if row.resolvable_bits is not None
+        ],
+        title="Table 3: before and after the best factor",
+    )
+    text(
+        f"expected wrong cliques {result.expected_clique_errors:.2f}, "
+        f"observed {result.resolvable.clique_errors} (resolvable cliques)"
+    )
+    text()
+    table(
+        ["maximum posterior", "cliques", "predicted right", "observed", "95 % interval"],
+        [
+            (
+                f"{b.low:g} to {b.high:g}",
+                b.cliques,
+                percent(b.predicted, 2),
+                percent(b.observed, 2),
+                f"{percent(b.observed_low)} to {percent(b.observed_high)}",
+            )
+            for b in result.reliability
+        ],
+        title="Reliability of the maximum posterior (resolvable cliques)",
+    )
+    text(
+        f"{result.total} conversations with a key, {result.wrong} wrong in resolvable cliques, "
+        f"{number(result.cross_entropy_bits, 4)} bits a conversation; "
+        f"{result.without_key} without a key left out"
+        + (f", {result.foreign_key_rows} key rows about others" if result.foreign_key_rows else "")
+    )
+
+
+def _table_2(name: str, row: Row) -> tuple[Any, ...]:
+    return (
+        name,
+        row.configurations,
+        row.cliques,
+        number(row.cross_entropy_bits, 4),
+        number(row.confusion, 4),
+        row.clique_errors,
+        percent(row.clique_error_rate),
+    )
+
+
+def _table_3(name: str, row: Row) -> tuple[Any, ...]:
+    return (
+        name,
+        number(row.resolvable_bits, 4),
+        number(row.recalibrated_bits, 4),
+        number(row.scale_ratio, 2),
+    )
+
+
+def paper(rows: list[SimulatedRow], settings: dict[str, Any]) -> None:
+    """The three tables, ours beside the printed ones."""
+    from spklink import paper as source
+
+    table(
+        ["level", "expression", "bits", "printed", "F", "printed"],
+        [
+            (
+                row.level,
+                row.expression,
+                number(row.bits),
+                number(printed[0], 1) if printed else "-",
+                number(row.confusion, 1),
+                number(printed[1], 0) if printed else "-",
+            )
+            for row, printed in source.table_1()
+        ],
+        title=f"Table 1: {source.CONVERSATIONS} conversations, {source.SPEAKERS} speakers",
+        left=2,
+    )
+    what = f"{settings['databases']} simulated databases, {settings['world']} scores"
+    table(
+        ["conversations", "cliques", "bits", "spread", "printed", "F", "printed", "E", "printed"],
+        [_paper_2(row) for row in rows],
+        title=f"Table 2: {what} at EER {settings['eer']:g} %",
+    )
+    table(
+        [
+            *("conversations", "bits", "printed", "recalibrated", "printed"),
+            *("a_min/a", "middle half", "printed"),
+        ],
+        [_paper_3(row) for row in rows if row.conversations != 1],
+        title="Table 3: the best factor on all scores, resolvable cliques",
+    )
+    for remark in source.REMARKS:
+        paragraph(f"• {remark}")
+
+
+def _paper_2(row: SimulatedRow) -> tuple[Any, ...]:
+    from spklink.paper import PRINTED_TABLE_2
+
+    _, bits, confusion, error = PRINTED_TABLE_2[row.conversations]
+    return (
+        "all resolvable" if row.conversations is None else row.conversations,
+        row.cliques,
+        number(row.bits, 4),
+        number(row.bits_spread, 4),
+        number(bits),
+        number(row.confusion, 4),
+        number(confusion),
+        percent(row.error_rate),
+        "NA" if error is None else f"{error} %",
+    )
+
+
+def _paper_3(row: SimulatedRow) -> tuple[Any, ...]:
+    from spklink.paper import PRINTED_TABLE_3
+
+    before, after, scale = PRINTED_TABLE_3[row.conversations]
+    quartiles = row.scale_quartiles
+    return (
+        "all" if row.conversations is None else row.conversations,
+        number(row.resolvable_bits, 4),
+        number(before),
+        number(row.recalibrated_bits, 4),
+        number(after),
+        number(row.scale_ratio, 2),
+        f"{quartiles[0]:.2f} to {quartiles[1]:.2f}" if quartiles else "-",
+        number(scale, 2),
+    )
+
+
+def description(found: dict[str, Any]) -> None:
+    """The answer of `check`."""
+    most = found["most_calls"]
+    text(
+        f"{found['conversations']} conversations, {found['speakers']} speakers, "
+        f"{found['cliques']} cliques; {most['speaker']} has most conversations ({most['calls']})"
+    )
+    text(
+        f"{found['with_audio']} with audio, {found['with_prior']} with a prior, "
+        f"{found['groups']} group{'s' if found['groups'] > 1 else ''}"
+    )
+    table(
+        ["conversations a clique", "cliques", "unresolvable"],
+        [(r["conversations"], r["cliques"], r["unresolvable"]) for r in found["by_size"]],
+    )
+    table(
+        ["what is known", "", "bits", "F"],
+        [
+            (r["level"], r["expression"], number(r["bits"]), number(r["confusion"], 1))
+            for r in found["levels"]
+        ]
+        + [("attainable", "one bit an unresolvable clique", str(found["attainable_bits"]), "-")],
+        left=2,
+    )
+    for problem in found["problems"]:
+        text(f"look at: {problem}")
+    if not found["problems"]:
+        text("no problems found")

@@ -1,0 +1,179 @@
+"""Reading and writing the files that people see: CSV tables, JSON, arrays.
+
+Reading accepts a byte-order mark and either line ending, and nothing but UTF-8. Rows are counted as
+a spreadsheet does: the header is row 1. Writing goes to a temporary name that is then renamed, so a
+file is either whole or as it was before.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from spklink.errors import SpklinkError, problems_in
+
+csv.field_size_limit(1 << 24)
+
+
+@dataclass(frozen=True)
+class Header:
+    """Column positions of one table."""
+
+    path: Path
+    names: list[str]
+
+    def column(self, name: str) -> int:
+        """Position of a column, -1 where the table has none of that name."""
+        return self.names.index(name) if name in self.names else -1
+
+
+@contextmanager
+def open_table(
+    path: str | os.PathLike[str],
+) -> Iterator[tuple[Header, Iterator[tuple[int, list[str]]]]]:
+    """The header and the (row number, fields) of a CSV file; blank lines are passed over."""
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            names = [name.strip() for name in next(reader, [])]
+            if not any(names):
+                raise SpklinkError(f"{path}: empty; a table starts with a row of column names")
+            yield Header(path, names), _numbered(reader)
+    except UnicodeDecodeError:
+        raise SpklinkError(f"{path}: {_undecodable_line(path)}") from None
+    except csv.Error as error:
+        raise SpklinkError(f"{path}: line {reader.line_num}: not valid CSV ({error})") from None
+    except OSError as error:
+        raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    for number, fields in enumerate(reader, start=2):
+        if fields:
+            yield number, fields
+
+
+def wrong_length(number: int, fields: Sequence[str], header: Header) -> str | None:
+    """The problem of a row with too many or too few fields, None where it is right."""
+    if len(fields) == len(header.names):
+        return None
+    return f"row {number}: {len(fields)} fields where the header has {len(header.names)}"
+
+
+def require_columns(header: Header, names: Sequence[str]) -> None:
+    """Refuse a table without these columns, or with a column twice."""
+    missing = [name for name in names if name not in header.names]
+    twice = sorted({name for name in header.names if name and header.names.count(name) > 1})
+    problems = [f"row 1: column '{name}' appears more than once" for name in twice]
+    if missing:
+        found = ",".join(header.names)
+        hint = ""
+        if len(header.names) == 1 and any(mark in found for mark in ";\t"):
+            hint = " (columns must be separated by commas)"
+        elif len(missing) == len(names):
+            hint = " (is the header row missing?)"
+        problems.append(
+            f"row 1: no column {', '.join(map(repr, missing))}; found {found[:200]!r}{hint}"
+        )
+    if problems:
+        raise problems_in(header.path, problems)
+
+
+def _undecodable_line(path: Path) -> str:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return (
+                    f"line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at column "
+                    f"{error.start + 1}); save the table as UTF-8"
+                )
+    return "not UTF-8; save the table as UTF-8"
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Hash of a file's bytes, read in blocks."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` only when the block ends without an error."""
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    with replacing(path) as file:
+        file.write(data)
+
+
+def write_csv(
+    path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+        text.flush()
+        text.detach()
+
+
+def write_json(path: str | os.PathLike[str], value: Mapping[str, Any]) -> None:
+    write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpklinkError(f"{path}: cannot be read as JSON ({error})") from None
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Arrays without pickle; the same arrays give the same bytes (zip dates are fixed)."""
+    import zipfile
+
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            with archive.open(entry, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def probability_text(value: float) -> str:
+    """A probability for a table: ten significant digits, never rounded up to certainty."""
+    if value < 1.0 and float(f"{value:.10g}") == 1.0:
+        return repr(value)
+    return f"{value:.10g}"

@@ -235,11 +235,11 @@ def simulate(
         show.text(f"wrote {path}")
 
 
-@app.command(epilog="Example:  spklink paper --databases 100 --world gaussian --eer 7")
+@app.command(epilog="Example:  spklink paper --databases 300 --world gaussian --eer 7")
 def paper(
     databases: Annotated[
         int, typer.Option("--databases", min=1, help="Simulated databases, one a seed.")
-    ] = 100,
+    ] = 300,
     world: World = WorldName.gaussian,
     eer: Eer = 7.0,
     seed: Seed = 0,

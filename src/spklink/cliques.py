@@ -52,13 +52,20 @@ def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None
     component = connected_components(graph, directed=False)[1]
     label = _by_first_appearance(component[people[:, 0]])
     number = int(label.max()) + 1 if len(label) else 0
-    size = np.bincount(label, minlength=number)
     owner = np.zeros(count, np.int64)
     owner[people.ravel()] = np.repeat(label, 2)
     speakers = np.bincount(owner, minlength=number)
     resolvable = speakers > 2
     if certain is not None:
         resolvable |= np.bincount(label, weights=certain, minlength=number) > 0
+    return number_cliques(label, speakers, resolvable)
+
+
+def number_cliques(
+    label: NDArray[np.int32], speakers: NDArray[np.int64], resolvable: NDArray[np.bool_]
+) -> Cliques:
+    """Cliques from the clique of every conversation."""
+    size = np.bincount(label, minlength=len(speakers))
     return Cliques(
         label=label,
         order=np.argsort(label, kind="stable"),

@@ -178,7 +178,7 @@ def _row(
     chosen: NDArray[np.bool_],
     size: int | None = None,
 ) -> Row:
-    bits, scale = best_scale([keep_cliques(model, truth, scores, chosen)])
+    bits, scale = best_scale(*keep_cliques(model, truth, scores, chosen))
     return Row(
         conversations=size,
         configurations=None if size is None else configurations(size),
@@ -195,7 +195,7 @@ def configurations(size: int) -> int | str:
     return 2**size if size <= 53 else f"2^{size}"
 
 
-def best_scale(parts: list[tuple[Model, Bits]]) -> tuple[float | None, float | None]:
+def best_scale(model: Model, truth: Bits) -> tuple[float | None, float | None]:
     """Least mean cross entropy of all cliques over a factor on all scores, and that factor.
 
     The mean is convex in the factor, so its slope has one root: bracketed and solved, not searched
@@ -203,19 +203,19 @@ def best_scale(parts: list[tuple[Model, Bits]]) -> tuple[float | None, float | N
     """
     from scipy.optimize import brentq
 
-    if not sum(len(model.cliques) for model, _ in parts):
+    if not len(model.cliques):
         return None, None
     low, high = (log(scale) for scale in SCALES)
 
     def slope(log_scale: float) -> float:
-        return _scaled(parts, exp(log_scale))[1]
+        return _scaled(model, truth, exp(log_scale))[1]
 
     if slope(low) >= 0.0:
-        return _scaled(parts, SCALES[0])[0], None
+        return _scaled(model, truth, SCALES[0])[0], None
     if slope(high) <= 0.0:
-        return _scaled(parts, SCALES[1])[0], None
+        return _scaled(model, truth, SCALES[1])[0], None
     scale = exp(brentq(slope, low, high, xtol=1e-10))
-    return _scaled(parts, scale)[0], scale
+    return _scaled(model, truth, scale)[0], scale
 
 
 def keep_cliques(
@@ -228,16 +228,14 @@ def keep_cliques(
     return part, truth[kept]
 
 
-def _scaled(parts: list[tuple[Model, Bits]], scale: float) -> tuple[float, float]:
+def _scaled(model: Model, truth: Bits, scale: float) -> tuple[float, float]:
     """Mean cross entropy (bits a conversation) with all scores multiplied, and its derivative."""
-    bits, slope = [], []
-    for model, truth in parts:
-        scaled = model.scaled(scale)
-        free, given = solve(scaled), solve(scaled, truth)
-        keyed = sums(model.cliques.label, truth >= 0, len(model.cliques)) * np.log(2.0)
-        bits.append(np.maximum(free.log_evidence - given.log_evidence, 0.0) / keyed)
-        slope.append((_mean_likelihood(model, free) - _mean_likelihood(model, given)) / keyed)
-    return float(np.concatenate(bits).mean()), float(np.concatenate(slope).mean())
+    scaled = model.scaled(scale)
+    free, given = solve(scaled), solve(scaled, truth)
+    keyed = sums(model.cliques.label, truth >= 0, len(model.cliques)) * np.log(2.0)
+    bits = np.maximum(free.log_evidence - given.log_evidence, 0.0) / keyed
+    slope = (_mean_likelihood(model, free) - _mean_likelihood(model, given)) / keyed
+    return float(bits.mean()), float(slope.mean())
 
 
 def _mean_likelihood(model: Model, posterior: Posterior) -> Floats:

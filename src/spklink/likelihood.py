@@ -15,13 +15,15 @@ whose fields also take up the prior. Everything downstream works on this form.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.cliques import Cliques
+from spklink.cliques import Cliques, number_cliques
 from spklink.conversations import Conversations
 from spklink.errors import SpklinkError
 from spklink.labels import Labels
@@ -145,24 +147,15 @@ def restrict(model: Model, wanted: NDArray[np.bool_]) -> tuple[Model, NDArray[np
     """The model of some cliques only, and the conversations (of the full table) it is about."""
     old = model.cliques
     kept = np.flatnonzero(wanted[old.label])
-    clique_number = np.cumsum(wanted) - 1
     place = np.full(len(old.label), -1, np.int32)
     place[kept] = np.arange(len(kept), dtype=np.int32)
     pairs = np.flatnonzero(place[model.first] >= 0)
-    label = clique_number[old.label[kept]].astype(np.int32)
-    size = old.size[wanted]
-    cliques = Cliques(
-        label=label,
-        order=np.argsort(label, kind="stable"),
-        start=np.concatenate([[0], np.cumsum(size)]),
-        size=size,
-        speakers=old.speakers[wanted],
-        two_speakers=old.two_speakers[wanted],
-        resolvable=old.resolvable[wanted],
-    )
+    number = (np.cumsum(wanted) - 1).astype(np.int32)
     return (
         Model(
-            cliques=cliques,
+            cliques=number_cliques(
+                number[old.label[kept]], old.speakers[wanted], old.resolvable[wanted]
+            ),
             prior=Prior(model.prior.log_odds[kept], model.prior.clamped[kept]),
             first=place[model.first[pairs]],
             second=place[model.second[pairs]],
@@ -171,4 +164,30 @@ def restrict(model: Model, wanted: NDArray[np.bool_]) -> tuple[Model, NDArray[np
             constant=model.constant[wanted],
         ),
         kept,
+    )
+
+
+def join(models: list[Model]) -> Model:
+    """Several databases as one: conversations and cliques one after the other."""
+    calls = np.cumsum([0] + [len(m.field) for m in models]).astype(np.int32)
+    cliques = np.cumsum([0] + [len(m.cliques) for m in models]).astype(np.int32)
+
+    def chain(get: Callable[[Model], NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([get(m) for m in models])
+
+    def shifted(get: Callable[[Model], NDArray[Any]], by: NDArray[np.int32]) -> NDArray[Any]:
+        return np.concatenate([get(m) + by[k] for k, m in enumerate(models)])
+
+    return Model(
+        cliques=number_cliques(
+            shifted(lambda m: m.cliques.label, cliques),
+            chain(lambda m: m.cliques.speakers),
+            chain(lambda m: m.cliques.resolvable),
+        ),
+        prior=Prior(chain(lambda m: m.prior.log_odds), chain(lambda m: m.prior.clamped)),
+        first=shifted(lambda m: m.first, calls),
+        second=shifted(lambda m: m.second, calls),
+        field=chain(lambda m: m.field),
+        coupling=chain(lambda m: m.coupling),
+        constant=chain(lambda m: m.constant),
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spklink.cliques import find_cliques
 from spklink.entropy import Level, levels
 from spklink.evaluation import CliqueScores, best_scale, keep_cliques, score_cliques, table_row
-from spklink.likelihood import Model, build_model
+from spklink.likelihood import Model, build_model, join
 from spklink.posterior import solve
 from spklink.simulate import simulate
 
@@ -90,7 +90,7 @@ def table_1() -> list[tuple[Level, tuple[float, float] | None]]:
 
 def tables_2_and_3(
     *,
-    databases: int = 100,
+    databases: int = 300,
     world: str = "gaussian",
     eer: float = 7.0,
     seed: int = 0,
@@ -128,8 +128,10 @@ def _summary(runs: list[Run], size: int | None) -> SimulatedRow:
             table_row(scores.per_conversation[here], scores.resolvable[here], scores.wrong[here])
         )
     parts = [keep_cliques(m, t, s, _chosen(s, size)) for m, t, s in runs]
-    pooled_bits, scale = best_scale(parts)
-    singles = [best_scale([part])[1] for part in parts[:SPREAD_DATABASES]]
+    pooled_bits, scale = best_scale(
+        join([model for model, _ in parts]), np.concatenate([truth for _, truth in parts])
+    )
+    singles = [best_scale(*part)[1] for part in parts[:SPREAD_DATABASES]]
     found = [single for single in singles if single is not None]
     bits = np.array([row["cross_entropy_bits"] for row in rows])
     errors = np.array([row["clique_error_rate"] for row in rows])

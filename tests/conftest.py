@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "spklink", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("spklink")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Put a file into the test's own folder."""
+
+    def put(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return put
+
+
+@pytest.fixture(scope="session")
+def real_calls() -> Path:
+    """The folder of the 420 real calls, where SPKLINK_DATA says that there is one."""
+    folder = Path(os.environ.get("SPKLINK_DATA", ""), "harpervalley")
+    if "SPKLINK_DATA" not in os.environ or not (folder / "conversations.csv").exists():
+        pytest.skip("real calls: SPKLINK_DATA does not name a folder with harpervalley/")
+    return folder

@@ -1,4 +1,4 @@
-"""The command line as a person or a machine calls it, in a process of its own where that matters."""
+"""The command line as a person or a machine calls it."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_huge_scores_do_not_overflow():
 
 def test_large_cliques_are_not_yet_supported():
     with pytest.raises(
-        SpklinkError, match="13 conversations with open channels.*not supported yet"
+        SpklinkError, match=r"13 conversations with open channels.*not supported yet"
     ):
         Case([("a", f"p{k}") for k in range(13)], 0).solve()
 

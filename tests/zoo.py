@@ -42,7 +42,7 @@ def calls_of(shape: str, size: int, rng: np.random.Generator) -> list[tuple[int,
         calls = [(int(rng.integers(k)), k) for k in range(1, 1 + (2 * size + 2) // 3)]
         while len(calls) < size:
             a, b = calls[int(rng.integers(len(calls)))]
-            c, d = calls[int(rng.integers(len(calls)))]
+            _, d = calls[int(rng.integers(len(calls)))]
             calls.append((a, d) if a != d and rng.random() < 0.4 else (a, b))
         calls = calls[:size]
     else:  # two_speakers, single

@@ -10,7 +10,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -18,15 +18,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spklink import __version__
 from spklink.cliques import find_cliques
 from spklink.conversations import Conversations, read_conversations
 from spklink.errors import SpklinkError
 from spklink.evaluation import configurations
+from spklink.inference.beliefs import CERTAINTIES
+from spklink.inference.plan import Budget
 from spklink.labels import read_known
 from spklink.likelihood import Model, Weight, build_model, combine_prior
 from spklink.links import Links, find_links
-from spklink.posterior import Posterior, solve
+from spklink.posterior import Options, Posterior, Tell, solve
 from spklink.scores import Scores, needed_sides, read_scores, write_scores
 from spklink.tables import (
     probability_text,
@@ -39,11 +43,22 @@ from spklink.tables import (
 
 PathName = str | PathLike[str]
 COPIED = ("conversations", "known")
-FILES = ("assignments.csv", "cliques.csv", "conversations.csv", "known.csv", "llrs.npz")
-ASSIGNMENTS = ("conversation", "channel", "speaker", "probability", "clique")
+FILES = (
+    *("assignments.csv", "cliques.csv", "methods.csv"),
+    *("conversations.csv", "known.csv", "llrs.npz"),
+)
+ASSIGNMENTS = (
+    *("conversation", "channel", "speaker", "probability", "clique"),
+    *("low", "high", "certainty"),
+)
 CLIQUES = (
     *("clique", "conversations", "speakers", "configurations", "resolvable"),
     *("entropy_bits", "best_probability", "relative_probability", "method"),
+    *("certainty", "proved_optimal"),
+)
+METHODS = (
+    *("clique", "method", "certainty", "best_low", "best_high", "entropy_low", "entropy_high"),
+    *("log_evidence_low", "log_evidence_high", "reason"),
 )
 
 
@@ -51,7 +66,8 @@ CLIQUES = (
 class Stages:
     """Names the stage at work and keeps how long each took."""
 
-    tell: Any = None  # called with the name of each stage as it begins
+    tell: Callable[[str], None] | None = None  # hears the name of each stage as it begins
+    progress: Tell | None = None  # hears (done, in all) within a stage
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -89,8 +105,15 @@ class Result:
             "cliques": len(cliques),
             "largest_clique": int(cliques.size.max()),
             "unresolvable": cliques.attainable_bits(),
-            "settled_99": int((self.posterior.confidence() >= 0.99).sum()),
-            "entropy_bits": float(self.posterior.entropy_bits.sum()),
+            "settled_99": int((self.posterior.confidence()[1] >= 0.99).sum()),
+            "entropy_bits": [
+                float(self.posterior.entropy_low.sum()),
+                float(self.posterior.entropy_high.sum()),
+            ],
+            "proved_optimal": int(self.posterior.proved_optimal().sum()),
+            "certainty": {
+                name: int((self.posterior.certainty == name).sum()) for name in CERTAINTIES
+            },
         }
 
 
@@ -124,39 +147,49 @@ def assign(
     weight: str = "paper",
     beta: float | None = None,
     known: PathName | None = None,
+    options: Options | None = None,
     stages: Stages | None = None,
 ) -> Result:
     """Who is on which channel, from calibrated scores; all of it is written to the folder `out`."""
     stages = stages or Stages()
-    rule = Weight(weight, beta)
+    rule, how = Weight(weight, beta), options or Options()
     database = read_database(table, scores, weight=rule, known=known, stages=stages)
     with stages.stage("computing the posterior"):
-        result = Result(database, solve(database.model))
+        result = Result(database, solve(database.model, options=how, tell=stages.progress))
     with stages.stage("writing the results"):
         inputs = {"conversations": table, "scores": scores, "known": known}
         given = {name: Path(path) for name, path in inputs.items() if path is not None}
-        write_results(result, Path(out), {"weight": weight, "beta": beta}, given)
+        settings = {
+            "weight": weight,
+            "beta": beta,
+            "method": how.method,
+            "budget_seconds": how.budget.seconds,
+            "budget_gb": how.budget.gigabytes,
+        }
+        write_results(result, Path(out), settings, given, seed=how.seed)
     write_json(Path(out) / "timings.json", _timings(stages))
     return result
 
 
-def load(folder: PathName) -> Database:
-    """The database of a results folder, from nothing but that folder."""
+def load(folder: PathName, *, workers: int = 1) -> tuple[Database, Options]:
+    """The database of a results folder and how it was solved, from nothing but that folder."""
     folder = Path(folder)
     if not (folder / "run.json").is_file():
         raise SpklinkError(f"{folder}: no finished results here (run.json is missing)")
-    settings = read_json(folder / "run.json")["settings"]
-    known = folder / "known.csv"
-    return read_database(
+    run = read_json(folder / "run.json")
+    settings, known = run["settings"], folder / "known.csv"
+    database = read_database(
         folder / "conversations.csv",
         folder / "llrs.npz",
         weight=Weight(settings["weight"], settings["beta"]),
         known=known if known.exists() else None,
     )
+    budget = Budget(settings["budget_seconds"], settings["budget_gb"])
+    return database, Options(settings["method"], budget, run["seed"], workers)
 
 
 def write_results(
-    result: Result, folder: Path, settings: dict[str, Any], inputs: dict[str, Path]
+    result: Result, folder: Path, settings: dict[str, Any], inputs: dict[str, Path], *, seed: int
 ) -> None:
     """All files of a results folder but timings.json; run.json last."""
     try:
@@ -173,36 +206,71 @@ def write_results(
     write_scores(folder / "llrs.npz", database.conversations, *sides, database.scores.llr.ravel())
     write_csv(folder / "assignments.csv", ASSIGNMENTS, assignment_rows(result))
     write_csv(folder / "cliques.csv", CLIQUES, clique_rows(result))
-    write_json(folder / "run.json", _run(result, settings, inputs))
+    write_csv(folder / "methods.csv", METHODS, method_rows(result))
+    write_json(folder / "run.json", {**_run(result, settings, inputs), "seed": seed})
 
 
 def assignment_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     """Two rows a conversation, in table order."""
     table, posterior = result.database.conversations, result.posterior
-    number = posterior.model.cliques.label + 1
-    sure = posterior.confidence().tolist()
+    label = posterior.model.cliques.label
+    figures = [values.tolist() for values in posterior.confidence()]
     for m, (name, x) in enumerate(zip(table.ids, posterior.best.tolist(), strict=True)):
-        people, chance = table.names(m), probability_text(sure[m])
+        people, clique = table.names(m), int(label[m])
+        chance, low, high = (probability_text(values[m]) for values in figures)
         for channel in (0, 1):
-            yield name, channel + 1, people[channel ^ x], chance, number[m]
+            speaker = people[channel ^ x]
+            sure = posterior.certainty[clique]
+            yield name, channel + 1, speaker, chance, clique + 1, low, high, sure
 
 
 def clique_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+    """One row a clique; figures that are not exact are the middle of their interval."""
     posterior = result.posterior
     cliques = posterior.model.cliques
-    best = posterior.best_probability
+    best, relative = posterior.best_probability(), posterior.relative_probability()
+    proved = posterior.proved_optimal()
     for k in range(len(cliques)):
         yield (
             k + 1,
             cliques.size[k],
             cliques.speakers[k],
             configurations(int(cliques.size[k])),
-            "true" if cliques.resolvable[k] else "false",
-            f"{posterior.entropy_bits[k]:.10g}",
-            probability_text(float(best[k])),
-            probability_text(float(posterior.relative_probability[k])),
+            _truth(cliques.resolvable[k]),
+            _middle(posterior.entropy_low[k], posterior.entropy_high[k]),
+            probability_text(float(best[0][k] + best[1][k]) / 2.0),
+            probability_text(float(relative[0][k] + relative[1][k]) / 2.0),
             posterior.method[k],
+            posterior.certainty[k],
+            _truth(proved[k]),
         )
+
+
+def method_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+    """How every clique beyond plain enumeration was solved, with the ends of its figures."""
+    posterior = result.posterior
+    best = posterior.best_probability()
+    for k in np.flatnonzero(posterior.method != "enumerate"):
+        yield (
+            k + 1,
+            posterior.method[k],
+            posterior.certainty[k],
+            probability_text(float(best[0][k])),
+            probability_text(float(best[1][k])),
+            f"{posterior.entropy_low[k]:.10g}",
+            f"{posterior.entropy_high[k]:.10g}",
+            f"{posterior.log_evidence_low[k]:.10g}",
+            f"{posterior.log_evidence_high[k]:.10g}",
+            posterior.reason[k],
+        )
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _middle(low: float, high: float) -> str:
+    return f"{(low + high) / 2.0:.10g}"
 
 
 def _run(result: Result, settings: dict[str, Any], inputs: dict[str, Path]) -> dict[str, Any]:
@@ -211,7 +279,6 @@ def _run(result: Result, settings: dict[str, Any], inputs: dict[str, Path]) -> d
         "spklink": __version__,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("numba", "numpy", "scipy")},
-        "seed": 0,
         "settings": settings,
         "inputs": {
             name: {"file": path.name, "sha256": sha256(path)} for name, path in inputs.items()

@@ -31,6 +31,16 @@ class WeightName(StrEnum):
     book = "book"
 
 
+class MethodName(StrEnum):
+    auto = "auto"
+    enumerate_ = "enumerate"
+    trace = "trace"
+    tree = "tree"
+    certified = "certified"
+    sample = "sample"
+    bp = "bp"
+
+
 class ShapeName(StrEnum):
     cgn = "cgn"
     star = "star"
@@ -53,6 +63,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
 World = Annotated[WorldName, typer.Option("--world", help="What the scores are like.")]
 Eer = Annotated[float, typer.Option("--eer", help="Equal error rate of the scores, in per cent.")]
+
+
+Method = Annotated[
+    MethodName, typer.Option("--method", help="How to solve large cliques; auto chooses.")
+]
+Seconds = Annotated[
+    float, typer.Option("--budget-seconds", help="Predicted seconds one clique may cost.")
+]
+Gigabytes = Annotated[
+    float, typer.Option("--budget-gb", help="Predicted gigabytes one clique may need.")
+]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Cliques solved side by side.")]
 
 
 def _print_json(value: Any) -> None:
@@ -95,34 +117,43 @@ def assign(
         Path | None,
         typer.Option("--known", help="Known channels: conversation,channel,speaker[,probability]."),
     ] = None,
+    method: Method = MethodName.auto,
+    budget_seconds: Seconds = 60.0,
+    budget_gb: Gigabytes = 4.0,
+    workers: Workers = 1,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Find who is on which channel, from scores between conversation sides."""
     from spklink import show
     from spklink.assignment import assign as run
+    from spklink.inference.plan import Budget
+    from spklink.posterior import Options
 
+    options = Options(method.value, Budget(budget_seconds, budget_gb), seed, workers)
     with show.stages_on_stderr() as stages:
-        result = run(table, scores, out, weight=weight.value, beta=beta, known=known, stages=stages)
+        result = run(
+            table,
+            scores,
+            out,
+            weight=weight.value,
+            beta=beta,
+            known=known,
+            options=options,
+            stages=stages,
+        )
     found = result.summary()
     if as_json:
         _print_json(found | {"out": str(out)})
-        return
-    show.text(
-        f"{found['conversations']} conversations of {found['speakers']} speakers in "
-        f"{found['cliques']} cliques, the largest of {found['largest_clique']}"
-    )
-    show.text(
-        f"{found['settled_99']} conversations settled at 99 % or more; {found['unresolvable']} "
-        "cliques cannot be resolved without knowing a channel"
-    )
-    show.text(f"{found['entropy_bits']:.2f} bits of {found['conversations']} still open")
-    show.text(f"who is where: {out / 'assignments.csv'}")
+    else:
+        show.summary(found, out)
 
 
 @app.command(epilog="Example:  spklink evaluate results --key key.csv --json")
 def evaluate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder written by assign.")],
     key: Annotated[Path, typer.Option("--key", help="The truth: conversation,channel,speaker.")],
+    workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
     """Measure results against the truth: the paper's Tables 2 and 3."""
@@ -131,9 +162,16 @@ def evaluate(
     from spklink.evaluation import evaluate as run
     from spklink.labels import read_key
 
-    database = load(out)
+    database, options = load(out, workers=workers)
     labels = read_key(key, database.conversations)
-    result = run(database.model, labels.bits, foreign_key_rows=labels.foreign)
+    with show.stages_on_stderr() as stages, stages.stage("computing the posterior"):
+        result = run(
+            database.model,
+            labels.bits,
+            foreign_key_rows=labels.foreign,
+            options=options,
+            tell=stages.progress,
+        )
     if as_json:
         _print_json(result.as_json())
     else:
@@ -256,7 +294,7 @@ def paper(
             world=world.value,
             eer=eer,
             seed=seed,
-            tell=lambda done, total: stages.tell(f"database {done} of {total}"),
+            tell=stages.progress,
         )
     if as_json:
         _print_json(source.as_json(rows, settings))

@@ -8,7 +8,7 @@ are left out: the probability of the keyed ones, whatever the others are, is wha
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import exp, isfinite, log
 from typing import Any
 
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from spklink.arrays import sums
 from spklink.inference.enumeration import TIE
 from spklink.likelihood import Model, restrict
-from spklink.posterior import Posterior, solve
+from spklink.posterior import Options, Posterior, Tell, solve
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
+Intervals = dict[str, tuple[float, float]]
+QUICK_SECONDS = 2.0  # predicted, for all cliques of a row together
 SCALES = (0.01, 100.0)  # where the best factor on all log-likelihood-ratios is sought
 RELIABILITY_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -34,13 +36,25 @@ class CliqueScores:
     size: NDArray[np.int64]
     keyed: NDArray[np.int64]
     resolvable: NDArray[np.bool_]
-    cross_bits: Floats  # -log2 P(truth)
+    cross_low: Floats  # -log2 P(truth): both ends, equal where the posterior is exact
+    cross_high: Floats
     wrong: NDArray[np.bool_]
-    best_probability: Floats  # of the maximum; all tied configurations together
+    best_low: Floats  # probability of the maximum, all tied configurations together
+    best_high: Floats
+
+    @property
+    def per_low(self) -> Floats:
+        """Bits a conversation, low end."""
+        return self.cross_low / self.keyed
+
+    @property
+    def per_high(self) -> Floats:
+        return self.cross_high / self.keyed
 
     @property
     def per_conversation(self) -> Floats:
-        return self.cross_bits / self.keyed
+        """Bits a conversation, the middle of the interval."""
+        return (self.per_low + self.per_high) / 2.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,14 @@ class Row:
     clique_error_rate: float | None
     recalibrated_bits: float | None
     scale_ratio: float | None
+    intervals: Intervals = field(default_factory=dict)  # of figures that are not exact
+
+    def as_json(self) -> dict[str, Any]:
+        """The row, with <figure>_low and <figure>_high beside every figure that is not exact."""
+        plain = asdict(self)
+        return {name: value for name, value in plain.items() if name != "intervals"} | ends(
+            self.intervals
+        )
 
 
 @dataclass(frozen=True)
@@ -85,10 +107,13 @@ class Evaluation:
     resolvable: Row
     at_least_two: Row
     all: Row
-    expected_clique_errors: float
+    expected_clique_errors: float | None
     reliability: list[Reliability]
+    intervals: Intervals = field(default_factory=dict)  # of the totals that are not exact
 
     def as_json(self) -> dict[str, Any]:
+        totals = {k: v for k, v in self.intervals.items() if k == "cross_entropy_bits"}
+        expected = {k: v for k, v in self.intervals.items() if k == "expected_clique_errors"}
         return {
             "conversations": {
                 "total": self.total,
@@ -96,95 +121,164 @@ class Evaluation:
                 "cross_entropy_bits": self.cross_entropy_bits,
                 "without_key": self.without_key,
                 "foreign_key_rows": self.foreign_key_rows,
+                **ends(totals),
             },
-            "by_size": [asdict(row) for row in self.by_size],
-            "resolvable": asdict(self.resolvable),
-            "at_least_two": asdict(self.at_least_two),
-            "all": asdict(self.all),
+            "by_size": [row.as_json() for row in self.by_size],
+            "resolvable": self.resolvable.as_json(),
+            "at_least_two": self.at_least_two.as_json(),
+            "all": self.all.as_json(),
             "expected_clique_errors": self.expected_clique_errors,
+            **ends(expected),
             "reliability": [asdict(bin_) for bin_ in self.reliability],
         }
 
 
-def evaluate(model: Model, truth: Bits, *, foreign_key_rows: int = 0) -> Evaluation:
+def ends(intervals: Intervals) -> dict[str, float | None]:
+    """{"x": (1, 2)} as {"x_low": 1, "x_high": 2}; an end that is not finite is None."""
+    flat: dict[str, float | None] = {}
+    for name, (low, high) in intervals.items():
+        flat |= {f"{name}_low": _finite(low), f"{name}_high": _finite(high)}
+    return flat
+
+
+def evaluate(
+    model: Model,
+    truth: Bits,
+    *,
+    foreign_key_rows: int = 0,
+    options: Options | None = None,
+    tell: Tell | None = None,
+) -> Evaluation:
     """Measure the posterior of `model` against `truth` (0, 1, or -1 where there is no key)."""
-    posterior = solve(model)
-    scores = score_cliques(posterior, truth)
+    posterior = solve(model, options=options, tell=tell)
+    scores = score_cliques(posterior, truth, options=options)
     sizes = np.unique(scores.size)
-    every = np.ones(len(scores.size), np.bool_)
     keyed = truth >= 0
     counted = keyed & model.cliques.resolvable[model.cliques.label]
-    total = int(keyed.sum())
-    open_ = scores.resolvable
+    total, open_ = int(keyed.sum()), scores.resolvable
+    intervals: Intervals = {}
+
+    def figure(name: str, low: float, high: float) -> float | None:
+        return _figure(intervals, name, low, high)
+
+    def row(chosen: NDArray[np.bool_], size: int | None = None) -> Row:
+        return _row(posterior, truth, scores, chosen, size)
+
     return Evaluation(
         total=total,
         wrong=int((posterior.best[counted] != truth[counted]).sum()),
         without_key=len(truth) - total,
         foreign_key_rows=foreign_key_rows,
-        cross_entropy_bits=_finite(scores.cross_bits.sum() / total) if total else None,
-        by_size=[_row(model, truth, scores, scores.size == m, int(m)) for m in sizes],
-        resolvable=_row(model, truth, scores, open_),
-        at_least_two=_row(model, truth, scores, scores.size >= 2),
-        all=_row(model, truth, scores, every),
-        expected_clique_errors=float((1.0 - scores.best_probability[open_]).sum()),
-        reliability=reliability(scores.best_probability[open_], ~scores.wrong[open_]),
+        cross_entropy_bits=figure(
+            "cross_entropy_bits", scores.cross_low.sum() / total, scores.cross_high.sum() / total
+        )
+        if total
+        else None,
+        by_size=[row(scores.size == m, int(m)) for m in sizes],
+        resolvable=row(open_),
+        at_least_two=row(scores.size >= 2),
+        all=row(np.ones(len(scores.size), np.bool_)),
+        expected_clique_errors=figure(
+            "expected_clique_errors",
+            (1.0 - scores.best_high[open_]).sum(),
+            (1.0 - scores.best_low[open_]).sum(),
+        ),
+        reliability=reliability(
+            (scores.best_low + scores.best_high)[open_] / 2.0, ~scores.wrong[open_]
+        ),
+        intervals=intervals,
     )
 
 
-def score_cliques(posterior: Posterior, truth: Bits) -> CliqueScores:
+def _figure(intervals: Intervals, name: str, low: float, high: float) -> float | None:
+    """The figure where its ends are equal; else None, and the interval is noted."""
+    if low == high:
+        return _finite(low)
+    intervals[name] = (float(low), float(high))
+    return None
+
+
+def score_cliques(
+    posterior: Posterior, truth: Bits, *, options: Options | None = None
+) -> CliqueScores:
     """Cross entropy and error of every clique with a key."""
     model = posterior.model
     cliques = model.cliques
-    given = solve(model, truth)  # the same sum with the keyed conversations at the truth
+    # The same sum with the keyed conversations at the truth.
+    given = solve(model, truth, options=options)
     keyed = sums(cliques.label, truth >= 0, len(cliques)).astype(np.int64)
     denied = (truth >= 0) & (model.prior.clamped >= 0) & (truth != model.prior.clamped)
     impossible = sums(cliques.label, denied, len(cliques)) > 0
-    nats = np.maximum(posterior.log_evidence - given.log_evidence, 0.0)
+    low = np.maximum(posterior.log_evidence_low - given.log_evidence_high, 0.0) / np.log(2.0)
+    high = np.maximum(posterior.log_evidence_high - given.log_evidence_low, 0.0) / np.log(2.0)
+    best_low, best_high = posterior.best_probability()
+    ties = np.maximum(posterior.ties, 1)
     k = np.flatnonzero(keyed)
     return CliqueScores(
         clique=k,
         size=cliques.size[k],
         keyed=keyed[k],
         resolvable=cliques.resolvable[k],
-        cross_bits=np.where(impossible, np.inf, nats / np.log(2.0))[k],
+        cross_low=np.where(impossible, np.inf, low)[k],
+        cross_high=np.where(impossible, np.inf, high)[k],
         wrong=(impossible | (given.best_value < posterior.best_value - TIE))[k],
-        best_probability=np.minimum(posterior.best_probability * posterior.ties, 1.0)[k],
+        best_low=np.minimum(best_low * ties, 1.0)[k],
+        best_high=np.minimum(best_high * ties, 1.0)[k],
     )
 
 
 def table_row(
-    per_conversation: Floats, resolvable: NDArray[np.bool_], wrong: NDArray[np.bool_]
+    low: Floats, high: Floats, resolvable: NDArray[np.bool_], wrong: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """The paper's averages over cliques: confusion of the mean, not mean of the confusions."""
-    count = len(per_conversation)
-    mean = float(per_conversation.mean()) if count else None
-    solvable = per_conversation[resolvable]
-    return {
-        "cliques": count,
-        "unresolvable": int((~resolvable).sum()),
-        "cross_entropy_bits": _finite(mean),
-        "resolvable_bits": _finite(float(solvable.mean())) if len(solvable) else None,
-        "confusion": _finite(float(np.exp2(mean)) - 1.0) if mean is not None else None,
-        "perplexity": _finite(float(np.exp2(mean))) if mean is not None else None,
+    """The paper's averages over cliques: confusion of the mean, not mean of the confusions.
+
+    `low` and `high` are the bits a conversation of each clique, equal where they are exact.
+    """
+    intervals: Intervals = {}
+    count, solvable = len(low), int(resolvable.sum())
+    row: dict[str, Any] = {"cliques": count, "unresolvable": count - solvable}
+    for name in ("cross_entropy_bits", "resolvable_bits", "confusion", "perplexity"):
+        row[name] = None
+    if count:
+        ends_ = np.array([low.mean(), high.mean()])
+        for name, pair in (
+            ("cross_entropy_bits", ends_),
+            ("confusion", np.exp2(ends_) - 1.0),
+            ("perplexity", np.exp2(ends_)),
+        ):
+            row[name] = _figure(intervals, name, *pair)
+    if solvable:
+        pair = low[resolvable].mean(), high[resolvable].mean()
+        row["resolvable_bits"] = _figure(intervals, "resolvable_bits", *pair)
+    return row | {
         "clique_errors": int(wrong.sum()),
         "clique_error_rate": float(wrong.mean()) if count else None,
+        "intervals": intervals,
     }
 
 
 def _row(
-    model: Model,
+    posterior: Posterior,
     truth: Bits,
     scores: CliqueScores,
     chosen: NDArray[np.bool_],
     size: int | None = None,
 ) -> Row:
-    bits, scale = best_scale(*keep_cliques(model, truth, scores, chosen))
+    cliques = scores.clique[chosen & scores.resolvable]
+    bits, scale = None, None
+    # The best factor needs the sum many times over: only where that is exact and quick.
+    if posterior.exact[cliques].all() and posterior.seconds[cliques].sum() <= QUICK_SECONDS:
+        bits, scale = best_scale(*keep_cliques(posterior.model, truth, scores, chosen))
+    averages = table_row(
+        scores.per_low[chosen],
+        scores.per_high[chosen],
+        scores.resolvable[chosen],
+        scores.wrong[chosen],
+    )
     return Row(
         conversations=size,
         configurations=None if size is None else configurations(size),
-        **table_row(
-            scores.per_conversation[chosen], scores.resolvable[chosen], scores.wrong[chosen]
-        ),
+        **averages,
         recalibrated_bits=bits,
         scale_ratio=scale,
     )
@@ -223,7 +317,7 @@ def keep_cliques(
 ) -> tuple[Model, Bits]:
     """What Table 3 is about: resolvable cliques of a finite cross entropy."""
     wanted = np.zeros(len(model.cliques), np.bool_)
-    wanted[scores.clique[chosen & scores.resolvable & np.isfinite(scores.cross_bits)]] = True
+    wanted[scores.clique[chosen & scores.resolvable & np.isfinite(scores.cross_high)]] = True
     part, kept = restrict(model, wanted)
     return part, truth[kept]
 

@@ -125,7 +125,12 @@ def _summary(runs: list[Run], size: int | None) -> SimulatedRow:
     for _, _, scores in runs:
         here = _chosen(scores, size)
         rows.append(
-            table_row(scores.per_conversation[here], scores.resolvable[here], scores.wrong[here])
+            table_row(
+                scores.per_low[here],
+                scores.per_high[here],
+                scores.resolvable[here],
+                scores.wrong[here],
+            )
         )
     parts = [keep_cliques(m, t, s, _chosen(s, size)) for m, t, s in runs]
     pooled_bits, scale = best_scale(

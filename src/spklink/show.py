@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,13 +63,43 @@ def _console() -> Any:
 
 @contextmanager
 def stages_on_stderr() -> Iterator[Stages]:
-    """Names the stage at work beside a spinner; silent where standard error is not a screen."""
+    """A line with the stage at work, how far it is and the time left; silent without a screen.
+
+    An interrupt says how far the work had come.
+    """
     from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from spklink.assignment import Stages
 
-    with Console(stderr=True).status("starting") as status:
-        yield Stages(tell=lambda name: status.update(f"{name} …"))
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn())
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    at = ["starting", ""]
+    with Progress(*columns, *times, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def begin(name: str) -> None:
+            at[:] = [name, ""]
+            bar.reset(task, total=None, description=name)
+
+        def step(done: int, total: int) -> None:
+            at[1] = f", {done} of {total} done"
+            bar.update(task, completed=done, total=total)
+
+        try:
+            yield Stages(tell=begin, progress=step)
+        except KeyboardInterrupt:
+            bar.stop()
+            console.print(f"spklink: stopped while {at[0]}{at[1]}", markup=False, highlight=False)
+            raise SystemExit(130) from None
 
 
 def evaluation(result: Evaluation) -> None:
@@ -94,15 +125,11 @@ def evaluation(result: Evaluation) -> None:
     text()
     table(
         ["conversations", "bits", "recalibrated", "a_min/a"],
-        [
-            _table_3(name, row)
-            for name, row in [*rows, totals[0]]
-            if row.resolvable_bits is not None
-        ],
+        [_table_3(name, row) for name, row in [*rows, totals[0]] if row.cliques > row.unresolvable],
         title="Table 3: before and after the best factor",
     )
     text(
-        f"expected wrong cliques {result.expected_clique_errors:.2f}, "
+        f"expected wrong cliques {_figure(result, 'expected_clique_errors', 2)}, "
         f"observed {result.resolvable.clique_errors} (resolvable cliques)"
     )
     text()
@@ -122,7 +149,7 @@ def evaluation(result: Evaluation) -> None:
     )
     text(
         f"{result.total} conversations with a key, {result.wrong} wrong in resolvable cliques, "
-        f"{number(result.cross_entropy_bits, 4)} bits a conversation; "
+        f"{_figure(result, 'cross_entropy_bits')} bits a conversation; "
         f"{result.without_key} without a key left out"
         + (f", {result.foreign_key_rows} key rows about others" if result.foreign_key_rows else "")
     )
@@ -133,8 +160,8 @@ def _table_2(name: str, row: Row) -> tuple[Any, ...]:
         name,
         row.configurations,
         row.cliques,
-        number(row.cross_entropy_bits, 4),
-        number(row.confusion, 4),
+        _figure(row, "cross_entropy_bits"),
+        _figure(row, "confusion"),
         row.clique_errors,
         percent(row.clique_error_rate),
     )
@@ -143,10 +170,19 @@ def _table_2(name: str, row: Row) -> tuple[Any, ...]:
 def _table_3(name: str, row: Row) -> tuple[Any, ...]:
     return (
         name,
-        number(row.resolvable_bits, 4),
+        _figure(row, "resolvable_bits"),
         number(row.recalibrated_bits, 4),
         number(row.scale_ratio, 2),
     )
+
+
+def _figure(row: Row | Evaluation, name: str, digits: int = 4) -> str:
+    """A figure, or its two ends where it is not exact."""
+    value: float | None = getattr(row, name)
+    if value is None and name in row.intervals:
+        low, high = row.intervals[name]
+        return f"{low:.{digits}f} to {high:.{digits}f}"
+    return number(value, digits)
 
 
 def paper(rows: list[SimulatedRow], settings: dict[str, Any]) -> None:
@@ -249,3 +285,21 @@ def description(found: dict[str, Any]) -> None:
         text(f"look at: {problem}")
     if not found["problems"]:
         text("no problems found")
+
+
+def summary(found: dict[str, Any], out: Path) -> None:
+    """What `assign` found."""
+    text(
+        f"{found['conversations']} conversations of {found['speakers']} speakers in "
+        f"{found['cliques']} cliques, the largest of {found['largest_clique']}"
+    )
+    text(
+        f"{found['settled_99']} conversations settled at 99 % or more; {found['unresolvable']} "
+        "cliques cannot be resolved without knowing a channel"
+    )
+    low, high = found["entropy_bits"]
+    bits = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+    text(f"{bits} bits of {found['conversations']} still open")
+    kinds = ", ".join(f"{count} {name}" for name, count in found["certainty"].items() if count)
+    text(f"cliques solved: {kinds}; best proved in {found['proved_optimal']}")
+    text(f"who is where: {out / 'assignments.csv'}")

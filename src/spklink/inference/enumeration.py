@@ -17,6 +17,7 @@ from spklink.inference.network import Network, Networks
 Floats = NDArray[np.float64]
 LIMIT = 12  # nodes a clique
 TIE = 1e-9  # log-probabilities closer than this are equal
+NEGLIGIBLE = 700.0  # nats below the best; exp would leave the range of normal numbers
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,9 @@ def enumerate_all(networks: Networks) -> Enumerated:
 def k_best(network: Network, k: int) -> tuple[NDArray[np.int8], Floats]:
     """The k most probable configurations, (k, n) bits, and their log-probabilities (k,)."""
     n = len(network)
-    table, growth = np.empty(1 << n), np.empty(1 << n)
-    _fill_table(
-        network.field, network.a, network.b, network.coupling, network.constant, table, growth
-    )
+    table, growth = np.empty((2, 1 << n))
+    parts = (network.field, network.a, network.b, network.coupling, network.constant)
+    _fill_table(*parts, table, growth, np.empty((n, n)))
     # Rounding to the tie width first keeps tied configurations in table order.
     order = np.argsort(-np.round(table / TIE), kind="stable")[:k]
     bits = (order[:, None] >> np.arange(n - 1, -1, -1)) & 1
@@ -70,11 +70,13 @@ def k_best(network: Network, k: int) -> tuple[NDArray[np.int8], Floats]:
     return bits.astype(np.int8), table[order] - top - np.log(np.exp(table - top).sum())
 
 
-@nb.njit(cache=True)
-def _fill_table(field, a, b, coupling, constant, table, growth):  # type: ignore[no-untyped-def]
+@nb.njit(cache=True, nogil=True)
+def _fill_table(field, a, b, coupling, constant, table, growth, dense):  # type: ignore[no-untyped-def]
     """table[z] = log-likelihood of state z, by doubling: one addition a state and bit level."""
     n = len(field)
-    dense = np.zeros((n, n))
+    for t in range(n):
+        for u in range(t + 1, n):
+            dense[t, u] = 0.0
     for e in range(len(coupling)):
         dense[a[e], b[e]] += coupling[e]
     table[0] = constant
@@ -89,7 +91,7 @@ def _fill_table(field, a, b, coupling, constant, table, growth):  # type: ignore
             table[m + z] = table[z] + growth[z]
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _enumerate(  # type: ignore[no-untyped-def]
     node_start,
     edge_start,
@@ -109,35 +111,38 @@ def _enumerate(  # type: ignore[no-untyped-def]
     ties,
 ):
     table, weight = np.empty(1 << widest), np.empty(1 << widest)
+    dense = np.empty((widest, widest))
     for k in range(len(constant)):
         t0, t1, e0, e1 = node_start[k], node_start[k + 1], edge_start[k], edge_start[k + 1]
         n = t1 - t0
         states = 1 << n
-        _fill_table(field[t0:t1], a[e0:e1], b[e0:e1], coupling[e0:e1], constant[k], table, weight)
+        _fill_table(
+            field[t0:t1], a[e0:e1], b[e0:e1], coupling[e0:e1], constant[k], table, weight, dense
+        )
         top = table[0]
         for z in range(1, states):
             top = max(top, table[z])
-        chosen, tied, total = -1, 0, 0.0
+        chosen, tied, total, surprise = -1, 0, 0.0, 0.0
         for z in range(states):
-            if table[z] >= top - TIE:
+            below = top - table[z]
+            if below <= TIE:
                 tied += 1
                 if chosen < 0:
                     chosen = z
-            weight[z] = np.exp(table[z] - top)
+            # A state this improbable adds nothing to any sum, and its exp is the costly part.
+            weight[z] = np.exp(-below) if below < NEGLIGIBLE else 0.0
             total += weight[z]
+            surprise += weight[z] * below
         log_total = np.log(total)
-        surprise = 0.0
-        for z in range(states):
-            surprise += weight[z] * (top + log_total - table[z])
         log_sum[k], best_value[k], ties[k] = top + log_total, table[chosen], tied
-        mirror_value[k], entropy[k] = table[states - 1 - chosen], surprise / total
+        mirror_value[k], entropy[k] = table[states - 1 - chosen], log_total + surprise / total
         # Sums over supersets: weight[mask] becomes the total of all states that contain the mask,
         # so single bits and pairs of bits are the marginals wanted.
         for p in range(n):
             m = 1 << p
-            for z in range(states):
-                if z & m == 0:
-                    weight[z] += weight[z | m]
+            for low in range(0, states, 2 * m):
+                for z in range(low, low + m):
+                    weight[z] += weight[z + m]
         for t in range(n):
             best[t0 + t] = (chosen >> (n - 1 - t)) & 1
             one[t0 + t] = weight[1 << (n - 1 - t)] / total

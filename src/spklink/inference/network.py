@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.arrays import sums
+from spklink.arrays import ranges, sums
 from spklink.likelihood import Model
 
 Floats = NDArray[np.float64]
@@ -115,3 +115,91 @@ def _prior_constant(model: Model) -> Floats:
 
 def _starts(label: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=count))])
+
+
+def fix(network: Network, bits: NDArray[np.int8]) -> tuple[Network, NDArray[np.int64]]:
+    """The problem of the nodes of bit -1 when the others are fixed, and the edges it keeps."""
+    free = bits < 0
+    x = np.maximum(bits, 0).astype(np.float64)
+    within = (np.cumsum(free) - 1).astype(np.int32)
+    a, b, n = network.a, network.b, len(network)
+    pull = sums(a, network.coupling * x[b], n) + sums(b, network.coupling * x[a], n)
+    kept = np.flatnonzero(free[a] & free[b])
+    return (
+        Network(
+            field=(network.field + pull)[free],
+            a=within[a[kept]],
+            b=within[b[kept]],
+            coupling=network.coupling[kept],
+            constant=network.value(np.maximum(bits, 0)),
+        ),
+        kept,
+    )
+
+
+def split(network: Network) -> Networks:
+    """Connected pieces, smallest node first; edges of no coupling do not connect.
+
+    `node` and `edge` are places in `network`. Its constant is left out.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n, tied = len(network), np.flatnonzero(network.coupling)
+    ends = (network.a[tied], network.b[tied])
+    graph = coo_matrix((np.ones(len(tied), np.int8), ends), shape=(n, n))
+    count, label = connected_components(graph, directed=False) if n else (0, np.zeros(0, np.int32))
+    node = np.argsort(label, kind="stable")
+    node_start = _starts(label[node], count)
+    within = np.empty(n, np.int32)
+    within[node] = np.arange(n) - node_start[label[node]]
+    edge = np.flatnonzero(label[network.a] == label[network.b])
+    edge = edge[np.argsort(label[network.a[edge]], kind="stable")]
+    return Networks(
+        node=node,
+        node_start=node_start,
+        edge=edge,
+        edge_start=_starts(label[network.a[edge]], count),
+        a=within[network.a[edge]],
+        b=within[network.b[edge]],
+        field=network.field[node],
+        coupling=network.coupling[edge],
+        constant=np.zeros(count),
+        bits=np.full(n, -1, np.int8),
+    )
+
+
+def take(networks: Networks, chosen: NDArray[np.int64]) -> Networks:
+    """Some of the cliques, in the order given."""
+    nodes = ranges(networks.node_start[chosen], networks.sizes()[chosen])
+    count = np.diff(networks.edge_start)[chosen]
+    edges = ranges(networks.edge_start[chosen], count)
+    return Networks(
+        node=networks.node[nodes],
+        node_start=np.concatenate([[0], np.cumsum(networks.sizes()[chosen])]),
+        edge=networks.edge[edges],
+        edge_start=np.concatenate([[0], np.cumsum(count)]),
+        a=networks.a[edges],
+        b=networks.b[edges],
+        field=networks.field[nodes],
+        coupling=networks.coupling[edges],
+        constant=networks.constant[chosen],
+        bits=networks.bits,
+    )
+
+
+def alone(network: Network) -> Networks:
+    """One clique as a collection of one."""
+    n, edges = len(network), len(network.coupling)
+    return Networks(
+        node=np.arange(n),
+        node_start=np.array([0, n]),
+        edge=np.arange(edges),
+        edge_start=np.array([0, edges]),
+        a=network.a,
+        b=network.b,
+        field=network.field,
+        coupling=network.coupling,
+        constant=np.array([network.constant]),
+        bits=np.full(n, -1, np.int8),
+    )

@@ -26,6 +26,7 @@ from spklink.tables import write_npz
 Floats = NDArray[np.float64]
 CHUNK = 1 << 17  # rows or triples at a time
 COLUMNS = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
+NON_TARGETS = 20_000  # known non-target pairs sampled at most, and at most 10 a conversation
 BAD_CHANNEL = -2
 _CHANNEL = {"1": 0, "2": 1}
 
@@ -159,6 +160,28 @@ def needed_sides(links: Links) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     side_1 = (2 * links.first.astype(np.int64)[:, None] + u).ravel()
     side_2 = (2 * links.second.astype(np.int64)[:, None] + v).ravel()
     return side_1, side_2
+
+
+def known_non_targets(
+    conversations: Conversations,
+    rng: np.random.Generator,
+    usable: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A sample of side pairs that are certainly different people: their conversations share none.
+
+    `usable` (2M,) leaves out sides.
+    """
+    sides = np.arange(2 * len(conversations)) if usable is None else np.flatnonzero(usable)
+    wanted = min(NON_TARGETS, 10 * len(conversations))
+    if not len(sides):
+        return sides, sides
+    drawn = sides[rng.integers(0, len(sides), (2, 2 * wanted))]
+    people = conversations.participants[drawn // 2]
+    shared = (people[0][:, :, None] == people[1][:, None, :]).any(axis=(1, 2))
+    low, high = drawn.min(axis=0)[~shared], drawn.max(axis=0)[~shared]
+    width = np.int64(2 * len(conversations))
+    pairs = rng.permutation(np.unique(low * width + high))[:wanted]
+    return pairs // width, pairs % width
 
 
 def side_index(conversation: str, channel: str, where: dict[str, int]) -> int:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from spklink.conversations import Conversations, make_conversations
 from spklink.errors import SpklinkError
 from spklink.links import Links, find_links
-from spklink.scores import COLUMNS, needed_sides, write_scores
+from spklink.scores import COLUMNS, known_non_targets, needed_sides, write_scores
 from spklink.tables import write_csv
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,6 @@ CGN_CLIQUES = {1: 8, 2: 61, 3: 13, 4: 26, 5: 9, 6: 5}
 CGN_UNRESOLVABLE_PAIRS = 4
 CGN_SPEAKERS = 356
 DIMENSIONS = 100  # of a simulated voice
-NON_TARGETS = 20_000  # known non-target pairs written at most, and at most 10 a conversation
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def simulate(
     score = _WORLD[world](on_side, eer / 100.0, rng)
     side_1, side_2 = needed_sides(links)
     llr = score(side_1, side_2).reshape(-1, 2, 2)
-    first, second = _non_targets(table, rng)
+    first, second = known_non_targets(table, rng)
     return Simulation(table, links, llr, truth, (first, second, score(first, second)))
 
 
@@ -184,19 +183,6 @@ def _as_table(calls: Calls, rng: np.random.Generator) -> Conversations:
         (f"call{k:0{width}d}", f"s{b if t else a:0{people}d}", f"s{a if t else b:0{people}d}")
         for k, ((a, b), t) in enumerate(zip(calls, turned, strict=True), start=1)
     )
-
-
-def _non_targets(
-    table: Conversations, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sides that are certainly different people: their conversations share no participant."""
-    wanted = min(NON_TARGETS, 10 * len(table))
-    side = rng.integers(0, 2 * len(table), (2, 2 * wanted))
-    people = table.participants[side // 2]
-    shared = (people[0][:, :, None] == people[1][:, None, :]).any(axis=(1, 2))
-    low, high = side.min(axis=0)[~shared], side.max(axis=0)[~shared]
-    pairs = np.unique(low * np.int64(2 * len(table)) + high)[:wanted]
-    return pairs // (2 * len(table)), pairs % (2 * len(table))
 
 
 # --- what a recognizer would score ---------------------------------------------------------------

@@ -1,0 +1,158 @@
+"""From a table of calls to cached features: every recording is listened to once.
+
+The cache holds two files a recording, named by the hash of its bytes and of the front end's
+settings: KEY.npy, the features of both sides one below the other, and KEY.json, written last, with
+what else is known of it. Whatever is there is used again; a run that was killed leaves only whole
+files behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.conversations import Conversations
+from spklink.errors import problems_in
+from spklink.features import FrontEnd
+from spklink.tables import read_json, replacing, sha256, write_json
+
+VERSION = 1  # of the features; a change makes cached ones worthless
+FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What is known of one recording; its features stay in the cache."""
+
+    key: str
+    frames: tuple[int, int]
+    speech_seconds: tuple[float, float]
+    problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
+
+    def fatal(self, channel: int) -> str | None:
+        """Why a channel cannot be used, None where it can."""
+        for where, fatal, text in self.problems:
+            if fatal and where in (None, channel):
+                return text
+        return None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One recording to be listened to."""
+
+    files: tuple[Path, ...]
+    settings: FrontEnd
+    cache: Path
+
+
+def listen_all(
+    recordings: list[tuple[Path, ...]],
+    settings: FrontEnd,
+    cache: Path,
+    *,
+    workers: int = 1,
+    tell: Tell | None = None,
+) -> list[Heard]:
+    """Listen to every recording that is not in the cache; the order of the answers is theirs."""
+    cache.mkdir(parents=True, exist_ok=True)
+    jobs = [Job(files, settings, cache) for files in recordings]
+    heard = []
+    for done, one in enumerate(_map(listen, jobs, workers), start=1):
+        heard.append(one)
+        if tell is not None:
+            tell(done, len(jobs))
+    return heard
+
+
+def _map(work: Callable[[Job], Heard], jobs: list[Job], workers: int) -> Iterator[Heard]:
+    if workers == 1 or len(jobs) < FEWEST_FOR_PROCESSES:
+        yield from map(work, jobs)
+        return
+    # Fresh processes: a forked one would inherit locks of threads that it does not have.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        try:
+            yield from pool.map(work, jobs, chunksize=4)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def listen(job: Job) -> Heard:
+    """The features of one recording, from the cache or from the sound."""
+    key = recording_key(job.files, job.settings)
+    found = _cached(job.cache, key)
+    return found if found is not None else _hear(job, key)
+
+
+def recording_key(files: tuple[Path, ...], settings: FrontEnd) -> str:
+    """Hash of all that the features depend on."""
+    what: dict[str, Any] = {"version": VERSION, "settings": asdict(settings)}
+    what["files"] = [sha256(path) if path.is_file() else None for path in files]
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _cached(cache: Path, key: str) -> Heard | None:
+    path = cache / f"{key}.json"
+    if not path.exists():
+        return None
+    found = read_json(path)
+    return Heard(
+        key,
+        tuple(found["frames"]),
+        tuple(found["speech_seconds"]),
+        tuple((where, fatal, text) for where, fatal, text in found["problems"]),
+    )
+
+
+def _hear(job: Job, key: str) -> Heard:
+    from spklink.features import front_end
+
+    first, second, problems = front_end(job.files, job.settings)
+    heard = Heard(
+        key,
+        (len(first.features), len(second.features)),
+        (round(first.speech_seconds, 2), round(second.speech_seconds, 2)),
+        tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
+    )
+    with replacing(job.cache / f"{key}.npy") as file:
+        both = np.concatenate([first.features, second.features])
+        np.lib.format.write_array(file, both, allow_pickle=False)
+    write_json(job.cache / f"{key}.json", asdict(heard))
+    return heard
+
+
+def load_features(cache: Path, heard: Heard, channel: int) -> NDArray[np.float32]:
+    """Features of one side, mapped from the cache, not read."""
+    both: NDArray[np.float32] = np.load(cache / f"{heard.key}.npy", mmap_mode="r")
+    border = heard.frames[0]
+    return both[:border] if channel == 0 else both[border:]
+
+
+def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
+    """The files of every conversation; a conversation without any is an error."""
+    missing = [
+        f"row {m + 2}: conversation {table.ids[m]!r} names no audio"
+        for m, files in enumerate(table.audio)
+        if not files
+    ]
+    if missing:
+        raise problems_in(table.path, missing)
+    folder = table.path.parent
+    return [tuple(folder / name for name in files) for files in table.audio]
+
+
+def background_recordings(folder: Path) -> Iterable[Path]:
+    """All sound files below a folder, in order of their names."""
+    kinds = {".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"}
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in kinds)

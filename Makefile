@@ -29,7 +29,7 @@ endif
 	@touch $@
 
 demo: .venv/.installed
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+	@$(BIN)/spklink demo -o demo-out
 
 test: .venv/.installed
 	$(BIN)/python -m pytest

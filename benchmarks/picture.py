@@ -1,6 +1,6 @@
 """Time of every inference method against clique size, as docs/inference-time.svg.
 
-    python benchmarks/picture.py
+python benchmarks/picture.py
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import matplotlib  # noqa: E402
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
-from large import clique  # noqa: E402
 
+from large import clique  # noqa: E402
 from spklink.errors import SpklinkError  # noqa: E402
 from spklink.inference.plan import Budget, solve_network  # noqa: E402
 

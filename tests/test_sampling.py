@@ -105,7 +105,7 @@ def test_intervals_hold_at_the_stated_rate() -> None:
     rng = np.random.default_rng(0)
     found = {"one": [], "both": [], "log_sum": [], "entropy": []}  # type: dict[str, list[bool]]
     widths = []
-    nets = cliques(500, 1)
+    nets = cliques(400, 1)
     for k, net in enumerate(nets):
         beliefs = sample(net, samples=400, seed=k, threads=1)
         if beliefs is None:
@@ -124,7 +124,7 @@ def test_intervals_hold_at_the_stated_rate() -> None:
         for name in ("log_sum", "entropy"):
             found[name].append(bool(misses(*getattr(beliefs, name), truth[name])))
     assert len(found["entropy"]) > 0.6 * len(nets)
-    assert len(found["one"]) > 150
+    assert len(found["one"]) > 120
     for name, missed in found.items():
         assert not too_many(sum(missed), len(missed)), name
     assert max(widths) < 0.14  # 2 * 2.6 * sqrt(0.25 / 400)
@@ -132,11 +132,11 @@ def test_intervals_hold_at_the_stated_rate() -> None:
 
 def test_two_percent_of_bias_is_seen() -> None:
     fair = biased = 0
-    nets = ambiguous(8, 2)
+    nets = ambiguous(5, 2)
     for k, net in enumerate(nets):
         truth = np.asarray(brute_force(net)["one"])[0]
         for source in (net, shifted(net, 0, 0.02), shifted(net, 0, -0.02)):
-            beliefs = sample(source, samples=30000, seed=k)
+            beliefs = sample(source, samples=20000, seed=k)
             assert beliefs is not None
             missed = int(misses(beliefs.one_low, beliefs.one_high, truth)[0])
             fair, biased = fair + missed * (source is net), biased + missed * (source is not net)
@@ -146,9 +146,9 @@ def test_two_percent_of_bias_is_seen() -> None:
 
 
 def test_all_joint_states_have_their_probability() -> None:
-    for k, net in enumerate(ambiguous(4, 3)):
-        assert joint(net, net, 60000, k) > RARE / 4
-        assert joint(net, shifted(net, 0, 0.02), 60000, k) < RARE / 4
+    for k, net in enumerate(ambiguous(2, 3)):
+        assert joint(net, net, 60000, k) > RARE / 2
+        assert joint(net, shifted(net, 0, 0.02), 60000, k) < RARE / 2
 
 
 def test_single_figure_is_closer_than_the_count() -> None:
@@ -275,7 +275,7 @@ def test_one_slow_sample_refuses_all() -> None:
     net = random_network("star", 12, np.random.default_rng(9), 2.0)
     start = climb(net)
     spans = []
-    for s in range(300):
+    for s in range(200):
         span = 1
         while not follow(net, start, s, span, 0)[0]:  # type: ignore[index]
             span += 1
@@ -284,8 +284,8 @@ def test_one_slow_sample_refuses_all() -> None:
     assert slowest > 0
     assert max(spans) > 1.5 * np.median(spans)
     for threads in (1, 2):
-        assert sample(net, samples=300, sweeps=max(spans), threads=threads) is not None
-        assert sample(net, samples=300, sweeps=max(spans) - 1, threads=threads) is None
+        assert sample(net, samples=200, sweeps=max(spans), threads=threads) is not None
+        assert sample(net, samples=200, sweeps=max(spans) - 1, threads=threads) is None
     assert sample(net, samples=slowest, sweeps=max(spans) - 1) is not None
 
 
@@ -362,25 +362,30 @@ def test_propagation_is_exact_without_loops(scale: float) -> None:
         assert beliefs.both == pytest.approx(truth["both"], abs=1e-9)
 
 
-def test_propagation_on_a_long_chain() -> None:
-    """Against the transfer matrix."""
-    rng, n = np.random.default_rng(14), 3000
-    net = make(rng.normal(size=n), np.arange(n - 1), np.arange(1, n), 2 * rng.normal(size=n - 1))
+def test_propagation_carries_far_in_one_round() -> None:
+    """A chain that remembers for 1500 nodes, in shuffled order, against the transfer matrix."""
+    rng, n = np.random.default_rng(14), 1000
+    step = np.array([[0.0, 0.0], [0.0, 16.0]])
+    field = np.full(n, -16.0) + 0.01 * rng.normal(size=n)
+    field[[0, -1]] = -7.0, -10.0
     left, right = np.zeros((n, 2)), np.zeros((n, 2))
     for t in range(1, n):
-        step = [[0.0, 0.0], [0.0, net.coupling[t - 1]]]
-        own = np.array([0.0, net.field[t - 1]])
-        left[t] = special.logsumexp((left[t - 1] + own)[:, None] + step, axis=0)
-        step = [[0.0, 0.0], [0.0, net.coupling[n - t - 1]]]
-        own = np.array([0.0, net.field[n - t]])
-        right[n - t - 1] = special.logsumexp((right[n - t] + own)[:, None] + step, axis=0)
-    total = left + right
-    truth = special.expit(total[:, 1] - total[:, 0] + net.field)
-    assert propagate(net).one == pytest.approx(truth, abs=1e-9)
+        before, after = left[t - 1] + [0.0, field[t - 1]], right[n - t] + [0.0, field[n - t]]
+        left[t] = np.logaddexp(before[0] + step[0], before[1] + step[1])
+        right[n - t - 1] = np.logaddexp(after[0] + step[0], after[1] + step[1])
+    truth = special.expit(left[:, 1] + right[:, 1] - left[:, 0] - right[:, 0] + field)
+    assert 0.1 < truth.min() < truth.max() - 0.3 < 0.3  # both ends are felt, neither decides
+    place = rng.permutation(n)
+    shuffled = np.empty(n)
+    shuffled[place] = field
+    a, b = np.minimum(place[:-1], place[1:]), np.maximum(place[:-1], place[1:])
+    assert propagate(make(shuffled, a, b, np.full(n - 1, 16.0))).one[place] == pytest.approx(
+        truth, abs=1e-9
+    )
 
 
 def test_propagation_survives_every_shape() -> None:
-    nets = cliques(400, 15, largest=12)
+    nets = cliques(300, 15, largest=12)
     for net in [*nets, make([]), make([1e4, -1e4], [0], [1], [-1e4])]:
         start = climb(net)
         beliefs = propagate(net, start=start, proved=np.ones(len(net), bool))

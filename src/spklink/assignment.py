@@ -159,15 +159,9 @@ def assign(
     with stages.stage("writing the results"):
         inputs = {"conversations": table, "scores": scores, "known": known}
         given = {name: Path(path) for name, path in inputs.items() if path is not None}
-        settings = {
-            "weight": weight,
-            "beta": beta,
-            "method": how.method,
-            "budget_seconds": how.budget.seconds,
-            "budget_gb": how.budget.gigabytes,
-        }
-        write_results(result, Path(out), settings, given, seed=how.seed)
-    write_json(Path(out) / "timings.json", _timings(stages))
+        settings = {**how.as_json(), "weight": weight, "beta": beta}
+        write_results(result, Path(out), settings, given, how.seed)
+    write_timings(Path(out), stages)
     return result
 
 
@@ -189,7 +183,7 @@ def load(folder: PathName, *, workers: int = 1) -> tuple[Database, Options]:
 
 
 def write_results(
-    result: Result, folder: Path, settings: dict[str, Any], inputs: dict[str, Path], *, seed: int
+    result: Result, folder: Path, settings: dict[str, Any], inputs: dict[str, Path], seed: int
 ) -> None:
     """All files of a results folder but timings.json; run.json last."""
     try:
@@ -291,7 +285,12 @@ def _run(result: Result, settings: dict[str, Any], inputs: dict[str, Path]) -> d
     }
 
 
-def _timings(stages: Stages) -> dict[str, Any]:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def write_timings(folder: Path, stages: Stages) -> None:
+    """Seconds a stage and peak memory: the only file of clock times."""
+    peak = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     unit = 1 if sys.platform == "darwin" else 1024
-    return {"seconds": stages.seconds, "peak_memory_bytes": peak * unit}
+    found = {"seconds": stages.seconds, "peak_memory_bytes": peak * unit}
+    write_json(folder / "timings.json", found)

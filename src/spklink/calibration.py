@@ -1,13 +1,13 @@
 """From raw scores to log-likelihood-ratios, with the truth or without a single label.
 
-CMLG (the paper's choice): same- and different-speaker scores are taken for Gaussians of one variance,
-so the log-likelihood-ratio is a straight line, lambda = scale * score + offset.
+CMLG (the paper's choice): same- and different-speaker scores are taken for Gaussians of one
+variance, so the log-likelihood-ratio is a straight line, lambda = scale * score + offset.
 
-Without labels the participant lists give enough. Two sides of one call, and sides of calls that share
-no participant, are certainly different people; and of the side pairs through which two calls share a
-speaker exactly one is the same person. So the unknown channels are summed out: under the current line,
-the posterior says how probable each pair is the same person (E-step), and those expectations make the
-next line (M-step).
+Without labels the participant lists give enough. Two sides of one call, and sides of calls that
+share no participant, are certainly different people; and of the side pairs through which two calls
+share a speaker exactly one is the same person. So the unknown channels are summed out: under the
+current line, the posterior says how probable each pair is the same person (E-step), and those
+expectations make the next line (M-step).
 """
 
 from __future__ import annotations

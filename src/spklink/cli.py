@@ -8,73 +8,45 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from spklink.options import (
+    BadAudio,
+    Beta,
+    Eer,
+    Gigabytes,
+    Json,
+    Known,
+    Method,
+    MethodName,
+    Out,
+    PresetName,
+    RecognizerName,
+    Seconds,
+    Seed,
+    ShapeName,
+    Table,
+    WeightName,
+    WeightOption,
+    Workers,
+    World,
+    WorldName,
+)
+
+if TYPE_CHECKING:
+    from spklink.evaluation import Evaluation
 
 app = typer.Typer(
     name="spklink",
     help="Who is on which channel of every two-channel call, with calibrated probabilities.",
-    epilog="Start with:  spklink simulate sim && spklink assign sim/conversations.csv "
-    "--scores sim/scores.csv -o out && spklink evaluate out --key sim/key.csv",
+    epilog="Start with:  spklink demo, then  spklink link conversations.csv -o results",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-
-class WeightName(StrEnum):
-    paper = "paper"
-    chain = "chain"
-    book = "book"
-
-
-class MethodName(StrEnum):
-    auto = "auto"
-    enumerate_ = "enumerate"
-    trace = "trace"
-    tree = "tree"
-    certified = "certified"
-    sample = "sample"
-    bp = "bp"
-
-
-class ShapeName(StrEnum):
-    cgn = "cgn"
-    star = "star"
-    network = "network"
-
-
-class WorldName(StrEnum):
-    gaussian = "gaussian"
-    plda = "plda"
-    t5 = "t5"
-
-
-Table = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE", help="Table of conversations: conversation,audio,participants."
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random numbers.")]
-World = Annotated[WorldName, typer.Option("--world", help="What the scores are like.")]
-Eer = Annotated[float, typer.Option("--eer", help="Equal error rate of the scores, in per cent.")]
-
-
-Method = Annotated[
-    MethodName, typer.Option("--method", help="How to solve large cliques; auto chooses.")
-]
-Seconds = Annotated[
-    float, typer.Option("--budget-seconds", help="Predicted seconds one clique may cost.")
-]
-Gigabytes = Annotated[
-    float, typer.Option("--budget-gb", help="Predicted gigabytes one clique may need.")
-]
-Workers = Annotated[int, typer.Option("--workers", min=1, help="Cliques solved side by side.")]
 
 
 def _print_json(value: Any) -> None:
@@ -105,18 +77,10 @@ def assign(
     scores: Annotated[
         Path, typer.Option("--scores", help="Calibrated log-likelihood-ratios, .csv or .npz.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")],
-    weight: Annotated[
-        WeightName, typer.Option("--weight", help="How the pairs of a speaker's calls count.")
-    ] = WeightName.paper,
-    beta: Annotated[
-        float | None,
-        typer.Option("--beta", help="Between/within-speaker variance ratio, for --weight book."),
-    ] = None,
-    known: Annotated[
-        Path | None,
-        typer.Option("--known", help="Known channels: conversation,channel,speaker[,probability]."),
-    ] = None,
+    out: Out,
+    weight: WeightOption = WeightName.paper,
+    beta: Beta = None,
+    known: Known = None,
     method: Method = MethodName.auto,
     budget_seconds: Seconds = 60.0,
     budget_gb: Gigabytes = 4.0,
@@ -149,6 +113,158 @@ def assign(
         show.summary(found, out)
 
 
+@app.command(epilog="Example:  spklink link conversations.csv -o results --claimed claimed.csv")
+def link(
+    table: Table,
+    out: Out,
+    recognizer: Annotated[
+        RecognizerName, typer.Option("--recognizer", help="What compares the voices.")
+    ] = RecognizerName.gmm_ubm,
+    preset: Annotated[
+        PresetName,
+        typer.Option("--preset", help="What measured best without labels, or the paper's recipe."),
+    ] = PresetName.default,
+    background: Annotated[
+        Path | None,
+        typer.Option("--background", help="Folder of speech to train on instead of the calls."),
+    ] = None,
+    components: Annotated[
+        int | None, typer.Option("--components", help="Gaussians of the mixture (256 or 1024).")
+    ] = None,
+    known: Known = None,
+    claimed: Annotated[
+        Path | None,
+        typer.Option("--claimed", help="Claims to check: conversation,channel,speaker."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The truth; only to measure the results.")
+    ] = None,
+    on_bad_audio: Annotated[
+        BadAudio, typer.Option("--on-bad-audio", help="Stop at bad recordings, or do without them.")
+    ] = BadAudio.fail,
+    min_speech: Annotated[
+        float, typer.Option("--min-speech", help="Seconds of speech a side needs to be used.")
+    ] = 2.0,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Write the scores of all side pairs.")
+    ] = False,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="Folder of the cache (OUT/cache).")
+    ] = None,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train anew on the calls as they are now.")
+    ] = False,
+    weight: WeightOption = WeightName.paper,
+    beta: Beta = None,
+    method: Method = MethodName.auto,
+    budget_seconds: Seconds = 60.0,
+    budget_gb: Gigabytes = 4.0,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Cores to use; all of them by default.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Listen to all calls and find who is on which channel: the main job."""
+    import os
+
+    from spklink import show
+    from spklink.inference.plan import Budget
+    from spklink.likelihood import Weight
+    from spklink.linking import Settings
+    from spklink.linking import link as run
+    from spklink.posterior import Options
+
+    settings = Settings(
+        preset=preset.value,
+        components=components,
+        background=background,
+        weight=Weight(weight.value, beta),
+        min_speech=min_speech,
+        skip_bad_audio=on_bad_audio is BadAudio.skip,
+        all_pairs=all_pairs,
+        retrain=retrain,
+        cache=cache,
+    )
+    cores = workers or os.cpu_count() or 1
+    options = Options(method.value, Budget(budget_seconds, budget_gb), seed, cores)
+    with show.stages_on_stderr() as stages:
+        found = run(
+            table,
+            out,
+            settings=settings,
+            known=known,
+            claimed=claimed,
+            options=options,
+            stages=stages,
+        )
+    measured = None if key is None else _evaluate(out, key, cores)
+    if as_json:
+        _print_json(
+            found.summary()
+            | {"out": str(out), "evaluation": measured.as_json() if measured else None}
+        )
+        return
+    show.linked(found, out)
+    if measured is not None:
+        show.evaluation(measured)
+
+
+@app.command(epilog="Example:  spklink demo")
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the recordings and the results.")
+    ] = Path("demo-out"),
+    preset: Annotated[
+        PresetName, typer.Option("--preset", help="The recognizer's recipe.")
+    ] = PresetName.paper,
+    seed: Seed = 0,
+) -> None:
+    """Make a small telephone database with artificial voices, link it, and measure the result."""
+    import os
+
+    from spklink import show
+    from spklink.linking import Settings
+    from spklink.linking import link as run
+    from spklink.posterior import Options
+    from spklink.voices import write_database
+
+    cores = os.cpu_count() or 1
+    with show.stages_on_stderr() as stages:
+        with stages.stage("making calls"):
+            write_database(out / "calls", seed=seed)
+        found = run(
+            out / "calls" / "conversations.csv",
+            out / "results",
+            settings=Settings(preset=preset.value),
+            options=Options(workers=cores),
+            stages=stages,
+        )
+    show.text(f"calls with artificial voices: {out / 'calls'}")
+    show.linked(found, out / "results")
+    show.text()
+    show.evaluation(_evaluate(out / "results", out / "calls" / "key.csv", cores))
+
+
+def _evaluate(out: Path, key: Path, workers: int) -> Evaluation:
+    """Measure a results folder against a key, with progress."""
+    from spklink import show
+    from spklink.assignment import load
+    from spklink.evaluation import evaluate as run
+    from spklink.labels import read_key
+
+    database, options = load(out, workers=workers)
+    labels = read_key(key, database.conversations)
+    with show.stages_on_stderr() as stages, stages.stage("measuring"):
+        return run(
+            database.model,
+            labels.bits,
+            foreign_key_rows=labels.foreign,
+            options=options,
+            tell=stages.progress,
+        )
+
+
 @app.command(epilog="Example:  spklink evaluate results --key key.csv --json")
 def evaluate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder written by assign.")],
@@ -158,20 +274,8 @@ def evaluate(
 ) -> None:
     """Measure results against the truth: the paper's Tables 2 and 3."""
     from spklink import show
-    from spklink.assignment import load
-    from spklink.evaluation import evaluate as run
-    from spklink.labels import read_key
 
-    database, options = load(out, workers=workers)
-    labels = read_key(key, database.conversations)
-    with show.stages_on_stderr() as stages, stages.stage("computing the posterior"):
-        result = run(
-            database.model,
-            labels.bits,
-            foreign_key_rows=labels.foreign,
-            options=options,
-            tell=stages.progress,
-        )
+    result = _evaluate(out, key, workers)
     if as_json:
         _print_json(result.as_json())
     else:

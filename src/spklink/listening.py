@@ -21,13 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.conversations import Conversations
-from spklink.errors import problems_in
+from spklink.errors import SpklinkError, problems_in
 from spklink.features import FrontEnd
-from spklink.tables import read_json, replacing, sha256, write_json
+from spklink.tables import read_json, replacing, sha256, write_csv, write_json
 
 VERSION = 1  # of the features; a change makes cached ones worthless
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
 Tell = Callable[[int, int], None]
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+SIDES = ("conversation", "channel", "speech_seconds", "mark")
+PROBLEMS = ("conversation", "channel", "file", "problem")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,25 @@ class Heard:
             if fatal and where in (None, channel):
                 return text
         return None
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What listening gave: every recording, and which sides can be used."""
+
+    heard: list[Heard]
+    marks: list[str]  # (2M,) "" or why a side is not used
+    folder: Path  # of the cached features
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        return np.array([not mark for mark in self.marks])
+
+    def seconds(self) -> Floats:
+        return np.array([s for one in self.heard for s in one.speech_seconds])
+
+    def features(self, side: int) -> Singles:
+        return load_features(self.folder, self.heard[side // 2], side % 2)
 
 
 @dataclass(frozen=True)
@@ -88,6 +111,39 @@ def _map(work: Callable[[Job], Heard], jobs: list[Job], workers: int) -> Iterato
             raise
 
 
+def listen_background(
+    files: list[Path], settings: FrontEnd, cache: Path, *, workers: int = 1
+) -> list[Heard]:
+    """Features of background speech: every channel of a file counts, its first side holds them."""
+    cache.mkdir(parents=True, exist_ok=True)
+    jobs = [Job((path,), settings, cache) for path in files]
+    return list(_map(listen_anyhow, jobs, workers))
+
+
+def listen_anyhow(job: Job) -> Heard:
+    """All channels of a file one after the other, as the first side of a recording."""
+    key = recording_key(job.files, job.settings) + "-background"
+    found = _cached(job.cache, key)
+    if found is not None:
+        return found
+    import soundfile
+    import soxr
+
+    from spklink.features import side_features
+
+    try:
+        samples, rate = soundfile.read(job.files[0], dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise SpklinkError(f"{job.files[0]}: background cannot be read ({error})") from None
+    sides = [
+        side_features(soxr.resample(samples[:, c], rate, job.settings.rate), job.settings)
+        for c in range(samples.shape[1])
+    ]
+    features = np.concatenate([side.features for side in sides])
+    heard = Heard(key, (len(features), 0), (0.01 * len(features), 0.0), ())
+    return _keep(job.cache, heard, features)
+
+
 def listen(job: Job) -> Heard:
     """The features of one recording, from the cache or from the sound."""
     key = recording_key(job.files, job.settings)
@@ -125,10 +181,13 @@ def _hear(job: Job, key: str) -> Heard:
         (round(first.speech_seconds, 2), round(second.speech_seconds, 2)),
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
     )
-    with replacing(job.cache / f"{key}.npy") as file:
-        both = np.concatenate([first.features, second.features])
-        np.lib.format.write_array(file, both, allow_pickle=False)
-    write_json(job.cache / f"{key}.json", asdict(heard))
+    return _keep(job.cache, heard, np.concatenate([first.features, second.features]))
+
+
+def _keep(cache: Path, heard: Heard, features: NDArray[np.float32]) -> Heard:
+    with replacing(cache / f"{heard.key}.npy") as file:
+        np.lib.format.write_array(file, features, allow_pickle=False)
+    write_json(cache / f"{heard.key}.json", asdict(heard))
     return heard
 
 
@@ -156,3 +215,54 @@ def background_recordings(folder: Path) -> Iterable[Path]:
     """All sound files below a folder, in order of their names."""
     kinds = {".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"}
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in kinds)
+
+
+def hear(
+    conversations: Conversations,
+    settings: FrontEnd,
+    folder: Path,
+    *,
+    min_speech: float,
+    skip_bad: bool,
+    workers: int = 1,
+    tell: Tell | None = None,
+) -> Sound:
+    """Features of all conversations; a bad recording is an error or, if asked for, marked."""
+    recordings = recordings_of(conversations)
+    heard = listen_all(recordings, settings, folder, workers=workers, tell=tell)
+    marks, fatal = [], []
+    for m, one in enumerate(heard):
+        for channel in (0, 1):
+            why = one.fatal(channel)
+            little = one.speech_seconds[channel] < min_speech
+            marks.append("bad audio" if why else "too little speech" if little else "")
+            if why:
+                fatal.append(f"{conversations.ids[m]} channel {channel + 1}: {why}")
+    if fatal and not skip_bad:
+        remedy = "mend or remove these recordings, or use --on-bad-audio skip"
+        raise problems_in(conversations.path, [*fatal, remedy] if len(fatal) < 20 else fatal)
+    return Sound(heard, marks, folder)
+
+
+def write_sides(folder: Path, conversations: Conversations, sound: Sound) -> None:
+    seconds = sound.seconds()
+    rows = (
+        (conversations.ids[side // 2], side % 2 + 1, f"{seconds[side]:.2f}", mark)
+        for side, mark in enumerate(sound.marks)
+    )
+    write_csv(folder / "sides.csv", SIDES, rows)
+
+
+def write_problems(folder: Path, conversations: Conversations, sound: Sound) -> None:
+    """Everything that was odd about a recording; channel empty where it is about the whole."""
+    rows = [
+        (
+            conversations.ids[m],
+            "" if channel is None else channel + 1,
+            ";".join(conversations.audio[m]),
+            text,
+        )
+        for m, one in enumerate(sound.heard)
+        for channel, _, text in one.problems
+    ]
+    write_csv(folder / "problems.csv", PROBLEMS, rows)

@@ -43,6 +43,14 @@ class Options:
         if self.workers < 1:
             raise SpklinkError("--workers must be 1 or more")
 
+    def as_json(self) -> dict[str, str | float]:
+        """What an answer depends on; the number of workers is not among it."""
+        return {
+            "method": self.method,
+            "budget_seconds": self.budget.seconds,
+            "budget_gb": self.budget.gigabytes,
+        }
+
 
 @dataclass(frozen=True)
 class Posterior:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spklink.assignment import Stages
     from spklink.evaluation import Evaluation, Row
+    from spklink.linking import Linked
     from spklink.paper import SimulatedRow
 
 WIDTH = 120  # of tables that go to a file or a pipe
@@ -303,3 +304,20 @@ def summary(found: dict[str, Any], out: Path) -> None:
     kinds = ", ".join(f"{count} {name}" for name, count in found["certainty"].items() if count)
     text(f"cliques solved: {kinds}; best proved in {found['proved_optimal']}")
     text(f"who is where: {out / 'assignments.csv'}")
+
+
+def linked(found: Linked, out: Path) -> None:
+    """What `link` found."""
+    sound = found.sound
+    unused = [mark for mark in sound.marks if mark]
+    text(
+        f"{len(sound.marks)} sides, {sound.seconds().sum() / 3600:.2f} hours of speech, "
+        f"{len(unused)} sides not used"
+    )
+    for kind in sorted(set(unused)):
+        text(f"  {unused.count(kind)} {kind}: see {out / 'sides.csv'}")
+    summary(found.result.summary(), out)
+    for note in found.notes:
+        text(f"note: {note}")
+    if found.suspects is not None:
+        text(f"{found.suspects} claims are contradicted: {out / 'suspects.csv'}")

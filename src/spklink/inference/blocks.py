@@ -2,8 +2,8 @@
 
 A conversation whose removal would leave the clique in parts (an articulation point) carries only
 one bit between them. So the clique is cut there into blocks, each block is solved exactly for both
-values of the conversation that ties it to the rest, and the answers are chained: a block of 30 calls
-costs 2^30 steps wherever it hangs, however large the clique.
+values of the conversation that ties it to the rest, and the answers are chained: a block of 30
+calls costs 2^30 steps wherever it hangs, however large the clique.
 """
 
 from __future__ import annotations

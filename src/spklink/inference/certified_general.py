@@ -78,16 +78,21 @@ def general_bounds(turned: Network, best: Bits, *, levels: tuple[float, ...] = L
     bounds = no_bounds(len(turned), len(turned.coupling))
     chance = np.where(np.isinf(odds), 1.0, odds / (1.0 + np.minimum(odds, 1e300)))
     bounds.narrow(np.arange(len(turned)), np.zeros(len(turned)), chance + 1e-300, alone)
+    solved = None
     for threshold in levels:
-        _refine(bounds, view, threshold)
+        free = bounds.high > threshold
+        if solved is not None and np.array_equal(free, solved):
+            continue
+        _refine(bounds, view, free)
+        solved = free
         if (bounds.high - bounds.low).max(initial=0.0) <= ENOUGH:
             break
     return bounds
 
 
-def _refine(bounds: Bounds, view: View, threshold: float) -> None:
-    """Narrow the bounds by exact solutions of the nodes whose flip bound exceeds a threshold."""
-    solved = _solve(view.turned, bounds, threshold)
+def _refine(bounds: Bounds, view: View, free: Mask) -> None:
+    """Narrow the bounds by exact solutions of the free nodes, all others clamped."""
+    solved = _solve(view.turned, bounds, free)
     piece = np.full(len(view.turned), -1, np.int64)
     piece[solved.node] = np.repeat(np.arange(len(solved.size)), solved.size)
     clamped = piece < 0
@@ -107,9 +112,8 @@ def _refine(bounds: Bounds, view: View, threshold: float) -> None:
     )
 
 
-def _solve(turned: Network, bounds: Bounds, threshold: float) -> Solved:
-    """All small pieces of the nodes above a threshold, and the narrow ones that need it."""
-    free = bounds.high > threshold
+def _solve(turned: Network, bounds: Bounds, free: Mask) -> Solved:
+    """All small pieces of the free nodes, and the narrow ones that need it."""
     inner, kept = fix(turned, np.where(free, -1, 0).astype(np.int8))
     nodes, pieces = np.flatnonzero(free), split(inner)
     small = pieces.sizes() <= LIMIT

@@ -39,7 +39,7 @@ ROWS = 7  # ambiguous nodes at most
 UNCLEAR = 2e-4  # flip odds from which a node is ambiguous
 KEPT = 512  # moves in counted sets of two or three
 WORK = 1e9  # multiplications for the sets of three
-HUGE = 200.0  # log weight of a move that rules out any certificate, long before overflow
+HUGE = 600.0  # log of a gain, or of three moves together, that comes near overflow
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ def star_bounds(
 
 def _count(moves: Moves, rows: Rows, most_kept: int) -> Count | None:
     """Sets of up to three moves in every row, and what is left; None if that is too much."""
-    if float((rows.log_weight + moves.tops[:, 1]).max(initial=0.0)) > HUGE:
+    reach = moves.tops[:, 1]
+    if max(reach.max(initial=0.0), 3.0 * (rows.log_weight + reach).max(initial=0.0)) > HUGE:
         return None
     far = rows.share * rows.sets[:, 2:].sum(axis=1)
     weight = np.exp(rows.log_weight)
@@ -118,7 +119,7 @@ def _factors(moves: Moves, kept: Ints) -> Floats:
     member = moves.member[kept]
     gain = member @ (member @ moves.gain).T
     apart = moves.group[kept][:, None] != moves.group[kept][None, :]
-    return np.where(apart, np.exp(np.minimum(gain, HUGE)), 0.0)
+    return np.where(apart, np.exp(gain), 0.0)
 
 
 def _count_row(

@@ -15,7 +15,8 @@ or the number of threads. A word holds one bit of 64 samples.
 What is guaranteed:
 - The samples are exact but for rounding. Fields and couplings are rounded to multiples of a `unit`
   in which all sums are exact: no drift, and the bounds stay bounds. That moves no log-probability
-  by more than (n + E) units, at most some 1e-9 for a thousand calls. Random numbers have 52 bits.
+  by more than (n + E) units: 1e-11 for 500 calls with ordinary scores, 1e-6 if couplings are 1e4.
+  Random numbers have 52 bits.
 - Each interval is that of Clopper and Pearson (1934) for the count of its event, chosen because it
   covers 99 % or more whatever the probability. It is cut with what a bit's smallest and largest
   log-odds imply for sure. The single figure `one` is the mean of the conditional probabilities

@@ -39,8 +39,8 @@ RESTARTS = 6  # of the local search for a start
 # are left is subnormal.
 NEGLIGIBLE = 80.0
 SPREAD = 270.0
-# Seconds x 1e9 on one core of about 40 GFLOP/s: three products of 2^n multiplications and additions,
-# what else is done with each entry of the matrices, and calls.
+# Seconds x 1e9 on one core of about 40 GFLOP/s: three products of 2^n multiply-adds each, what
+# else is done with each entry of the matrices, and calls.
 OPERATIONS_STATE, OPERATIONS_ENTRY, OPERATIONS_CALL = 0.2, 3.0, 5e5
 
 

@@ -1,0 +1,339 @@
+"""Any sound file → the two channels of a conversation, at one rate, in blocks, and what is wrong.
+
+A recording is one stereo file or two mono files, one a channel. It is decoded by libsndfile and
+resampled by soxr as a stream, so that memory does not grow with its length. Blocks are
+(samples, 2), float32, full scale 1.0; channels count from 0. Of two files of unequal length the
+shorter is filled up with zeros; `Survey.lengths` says where each channel really ends.
+
+No file raises an error here, however damaged: what is wrong is a `Problem`. A fatal one leaves its
+channel (or, where it names none, both) unusable; a remark does not. The samples do not depend on
+the length of the blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+
+import numba as nb
+import numpy as np
+import soundfile as sf
+import soxr
+from numpy.typing import NDArray
+
+Samples = NDArray[np.float32]
+SHORTEST = 0.1  # seconds
+CLIPPED = 0.001  # share of samples at full scale
+FATAL = {
+    "unreadable": "not a sound file that can be decoded",
+    "empty": f"shorter than {SHORTEST} s",
+    "silent": "nothing above the idle noise of a telephone line",
+    "mono": "one channel where two are expected",
+    "channels": "more channels than expected",
+    "identical": "both channels carry the same sound",
+    "invalid": "samples that are not numbers, or absurdly large ones",
+}
+REMARKS = {
+    "truncated": "shorter than its header promises, or damaged from some point on",
+    "clipped": f"more than {CLIPPED:.1%} of the samples at full scale",
+    "lengths": "the two files of a recording differ in length by more than a second",
+}
+IDLE = 16 / 32768  # peak to peak; the smallest steps of mu-law and A-law around zero
+FULL_SCALE = 0.98  # the largest value of mu-law is 32124 / 32768
+ABSURD = 1e6  # above this the squares of float32 features would overflow
+RATES = (4_000, 384_000)  # a damaged header can say 1 Hz, and one sample would become 8000
+_LENGTH_FIELD = re.compile(r"(?:data|SSND|Data Size|riff)\s*: (\d+) \(should be (\d+)\)")
+_UNKNOWN = 0x7FFFF000  # bytes; programs that stream write such a length, or more, as "to the end"
+_NIST_COUNT = re.compile(rb"sample_count -i (\d+)")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a recording, or with one channel of it."""
+
+    kind: str  # a key of FATAL or REMARKS
+    text: str
+    channel: int | None = None  # None: the whole recording
+
+    @property
+    def fatal(self) -> bool:
+        """No features can be had."""
+        return self.kind in FATAL
+
+    def __str__(self) -> str:
+        where = "" if self.channel is None else f"channel {self.channel + 1}: "
+        return f"{where}{self.kind}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the headers say."""
+
+    seconds: float  # of the longer channel; 0 where a header does not tell
+    problems: list[Problem]
+
+
+@dataclass
+class Survey:
+    """What was heard, channel by channel, while the blocks went by."""
+
+    found: list[Problem] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=lambda: [0, 0])  # samples delivered
+    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    low: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.inf))
+    high: NDArray[np.float64] = field(default_factory=lambda: np.full(2, -np.inf))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 3), np.int64))
+    difference: float = 0.0  # largest between the channels
+
+    def note(self, kind: str, text: str, channel: int | None = None) -> None:
+        """Add what opening or decoding found."""
+        self.found.append(Problem(kind, text, channel))
+
+    def problems(self) -> list[Problem]:
+        """All problems; complete once the last block has been taken."""
+        found = list(self.found)
+        dead = bad_channels(found)
+        for channel in range(2):
+            if not dead[channel]:
+                found += self._of_channel(channel)
+        if self.difference <= IDLE and not any(bad_channels(found)):
+            found.append(Problem("identical", "both channels carry the same sound"))
+        apart = abs(self.seconds[0] - self.seconds[1])
+        if apart > 1 and not any(bad_channels(found)):
+            found.append(Problem("lengths", f"the two files differ by {apart:.1f} s"))
+        return found
+
+    def _of_channel(self, channel: int) -> list[Problem]:
+        total, loud, invalid = (int(n) for n in self.counts[channel])
+        if invalid:
+            return [Problem("invalid", f"{invalid} of {total} samples are no sound", channel)]
+        if self.seconds[channel] < SHORTEST:
+            return [Problem("empty", f"{self.seconds[channel]:.3f} s of sound", channel)]
+        if self.high[channel] - self.low[channel] <= IDLE:
+            return [Problem("silent", "nothing above idle noise", channel)]
+        if loud > CLIPPED * total:
+            return [Problem("clipped", f"{loud / total:.1%} of the samples at full scale", channel)]
+        return []
+
+
+def bad_channels(problems: Iterable[Problem]) -> tuple[bool, bool]:
+    """Which channels have a fatal problem."""
+    hit = {problem.channel for problem in problems if problem.fatal}
+    return None in hit or 0 in hit, None in hit or 1 in hit
+
+
+def probe(files: tuple[Path, ...]) -> Probe:
+    """Open the files of a recording, without decoding them."""
+    survey, seconds = Survey(), 0.0
+    for channel, path in _places(files):
+        try:
+            with _open(path, 2 if channel is None else 1) as sound:
+                known = sound.frames < 1 << 62
+                seconds = max(seconds, sound.frames / sound.samplerate if known else 0.0)
+        except _RefusedError as error:
+            survey.note(error.kind, error.text, channel)
+    return Probe(seconds, survey.found)
+
+
+def channel_blocks(
+    files: tuple[Path, ...],
+    rate: int = 8000,
+    block_seconds: float = 10.0,
+    survey: Survey | None = None,
+) -> Iterator[Samples]:
+    """(samples, 2) blocks of a recording; `survey` gathers what is wrong with it."""
+    survey = Survey() if survey is None else survey
+    size = max(1, round(block_seconds * rate))
+    places = _places(files)
+    streams = [
+        _even(_decoded(path, channel, rate, block_seconds, survey), size)
+        for channel, path in places
+    ]
+    for parts in zip_longest(*streams):
+        block = parts[0] if places[0][0] is None else _side_by_side(parts)
+        survey.difference = max(survey.difference, _apart(block))
+        yield block
+
+
+def _places(files: tuple[Path, ...]) -> list[tuple[int | None, Path]]:
+    """Each file with the channel it carries; None for both."""
+    if len(files) not in (1, 2):
+        raise ValueError(f"a recording is one stereo file or two mono files, not {len(files)}")
+    return [(None if len(files) == 1 else k, Path(path)) for k, path in enumerate(files)]
+
+
+def _side_by_side(parts: tuple[Samples | None, ...]) -> Samples:
+    block = np.zeros((max(len(part) for part in parts if part is not None), 2), np.float32)
+    for channel, part in enumerate(parts):
+        if part is not None:
+            block[: len(part), channel] = part[:, 0]
+    return block
+
+
+def _even(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
+    """The same samples in blocks of one size, the last one shorter."""
+    held: list[Samples] = []
+    waiting = 0
+    for block in blocks:
+        while waiting + len(block) >= size:
+            cut = size - waiting
+            yield np.concatenate([*held, block[:cut]]) if held else block[:cut]
+            held, waiting, block = [], 0, block[cut:]
+        if len(block):
+            held.append(block)
+            waiting += len(block)
+    if held:
+        yield np.concatenate(held)
+
+
+class _RefusedError(Exception):
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.text = kind, text
+
+
+class _ForwardSound(sf.SoundFile):  # type: ignore[misc]
+    """Read from start to end only.
+
+    The parent seeks to where it already is after every block, and where a decoder has a memory
+    (MP3, Opus) the samples would depend on the length of the blocks.
+    """
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _open(path: Path, channels: int) -> sf.SoundFile:
+    """The open file, if it holds `channels` channels at a possible rate."""
+    if not path.is_file():
+        raise _RefusedError("unreadable", "no such file")
+    if path.suffix.lower() == ".raw":
+        raise _RefusedError("unreadable", "samples without a header; convert them to WAV")
+    try:
+        if path.stat().st_size == 0:
+            raise _RefusedError("empty", "0 bytes")
+        sound = _ForwardSound(str(path))
+    except sf.LibsndfileError as error:
+        raise _RefusedError("unreadable", _sentence(error.error_string)) from error
+    except (OSError, TypeError, ValueError, RuntimeError) as error:
+        raise _RefusedError("unreadable", _sentence(str(error))) from error
+    try:
+        _check_header(sound, channels)
+    except _RefusedError:
+        sound.close()
+        raise
+    return sound
+
+
+def _check_header(sound: sf.SoundFile, channels: int) -> None:
+    if not RATES[0] <= sound.samplerate <= RATES[1]:
+        raise _RefusedError("unreadable", f"a sample rate of {sound.samplerate} Hz")
+    if sound.channels < channels:
+        raise _RefusedError("mono", "one channel where two are expected")
+    if sound.channels > channels:
+        raise _RefusedError("channels", f"{sound.channels} channels where {channels} expected")
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).rstrip(".") or "no reason given"
+
+
+def _decoded(
+    path: Path, channel: int | None, rate: int, block_seconds: float, survey: Survey
+) -> Iterator[Samples]:
+    """(samples, channels of this file) at the wanted rate, surveyed."""
+    channels = [0, 1] if channel is None else [channel]
+    try:
+        sound = _open(path, len(channels))
+    except _RefusedError as error:
+        survey.note(error.kind, error.text, channel)
+        return
+    with sound:
+        if missing := _cut_short(path, sound):
+            survey.note("truncated", missing, channel)
+        heard = _surveyed(sound, channel, channels, block_seconds, survey)
+        for block in _resampled(heard, sound.samplerate, rate, len(channels)):
+            for k in channels:
+                survey.lengths[k] += len(block)
+            yield block
+
+
+def _surveyed(
+    sound: sf.SoundFile, channel: int | None, channels: list[int], seconds: float, survey: Survey
+) -> Iterator[Samples]:
+    size, taken, promised = max(1, round(seconds * sound.samplerate)), 0, sound.frames
+    stop = ""
+    while True:
+        try:
+            block = sound.read(size, dtype="float32", always_2d=True)
+        except sf.SoundFileError as error:
+            stop = f" ({_sentence(getattr(error, 'error_string', str(error)))})"
+            break
+        if not len(block):
+            break
+        for column, k in enumerate(channels):
+            _inspect(block, column, survey.counts[k], survey.low[k : k + 1], survey.high[k : k + 1])
+        taken += len(block)
+        for k in channels:
+            survey.seconds[k] = taken / sound.samplerate
+        yield block
+    if stop or taken < promised < 1 << 62:
+        have, want = taken / sound.samplerate, promised / sound.samplerate
+        survey.note("truncated", f"decoded {have:.1f} s of {want:.1f} s{stop}", channel)
+
+
+def _resampled(blocks: Iterable[Samples], have: int, want: int, channels: int) -> Iterator[Samples]:
+    if have == want:
+        yield from blocks
+        return
+    stream = soxr.ResampleStream(have, want, channels, dtype="float32", quality="HQ")
+    for block in blocks:
+        yield stream.resample_chunk(block)
+    yield stream.resample_chunk(np.zeros((0, channels), np.float32), last=True)
+
+
+def _cut_short(path: Path, sound: sf.SoundFile) -> str:
+    """What is missing, for formats whose length libsndfile silently takes from the file's size."""
+    log = sound.extra_info
+    for match in _LENGTH_FIELD.finditer(log):
+        promised, present = int(match[1]), int(match[2])
+        if present < promised < _UNKNOWN:
+            return f"{present} of the {promised} bytes that its header promises"
+    if "lacks an end-of-stream" in log:
+        return "the Ogg stream has no end"
+    if sound.format == "NIST":
+        with path.open("rb") as file:
+            count = _NIST_COUNT.search(file.read(1024))
+        if count and sound.frames < int(count[1]):
+            return f"{sound.frames} of the {int(count[1])} samples that its header promises"
+    if sound.frames == 0 and (size := path.stat().st_size) > 1024:
+        return f"its header promises nothing, but it has {size} bytes; repair the header"
+    return ""
+
+
+@nb.njit(cache=True, nogil=True)
+def _inspect(block, column, counts, low, high):  # type: ignore[no-untyped-def]
+    """Extremes, samples at full scale and impossible samples; the last are put to zero."""
+    least, most, loud, invalid = np.float32(np.inf), np.float32(-np.inf), 0, 0
+    for t in range(len(block)):
+        x = block[t, column]
+        if not abs(x) <= ABSURD:  # also true of NaN
+            block[t, column] = x = np.float32(0.0)
+            invalid += 1
+        least, most = min(least, x), max(most, x)
+        loud += abs(x) >= FULL_SCALE
+    counts[0] += len(block)
+    counts[1] += loud
+    counts[2] += invalid
+    low[0], high[0] = min(low[0], least), max(high[0], most)
+
+
+@nb.njit(cache=True, nogil=True)
+def _apart(block):  # type: ignore[no-untyped-def]
+    most = np.float32(0.0)
+    for t in range(len(block)):
+        most = max(most, abs(block[t, 0] - block[t, 1]))
+    return most

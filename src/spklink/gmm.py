@@ -1,0 +1,459 @@
+"""A Gaussian mixture with diagonal covariances: training by EM, and the statistics of a side.
+
+Conventions: rows = frames t, columns = features d, j = Gaussian; features are float32, parameters
+and totals float64. Frames come from a callable whose blocks can be iterated again and again
+(arrays, memory-mapped files); they are cut anew into blocks of BLOCK frames, so the result does not
+depend on how they arrive, and no frames x Gaussians array spans more than one block.
+
+A block costs two matrix products in float32, [x, x^2] @ [mean/var, -1/(2 var)] and
+posterior.T @ [x, x^2], about an origin amid the means so that little is lost to cancellation, and
+one softmax between them; its totals are added up in float64, in the order of the blocks. The same
+input and seed give the same bytes on any number of threads: a matrix product never runs on more
+than one (its rounding would depend on the number), blocks run side by side instead.
+
+Exact by default. With `top` only the `top` most probable Gaussians of a frame share it: about 1.6
+times as fast with 1024 Gaussians; with top = 16 the posterior left out is about 1 % of a speech
+frame, the log-likelihood is too low by about .01 a frame.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from typing import Any, TypeVar
+
+import numba as nb
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from spklink.errors import SpklinkError
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Blocks = Callable[[], Iterable[Singles]]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+BLOCK = 512  # frames: posteriors for 1024 Gaussians are 2 MB and stay in the cache
+START_FRAMES = 20  # a Gaussian, for k-means++, and
+FEWEST_START_FRAMES = 5000
+START_ROUNDS = 4  # of k-means after it
+DEAD = 0.02  # of the average frames a Gaussian: one with less, or under 3, is put elsewhere
+LOG2E = 1.4426950408889634
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Weights (J,), means (J, D) and variances (J, D)."""
+
+    weights: Floats
+    means: Floats
+    variances: Floats
+
+    @cached_property
+    def density(self) -> _Density:
+        """The mixture as the block products use it."""
+        origin = (self.weights @ self.means).astype(np.float32)
+        means = self.means - origin
+        scaled = np.concatenate([means / self.variances, -0.5 / self.variances], axis=1)
+        constant = np.log(self.weights) - 0.5 * (
+            np.log(2.0 * np.pi * self.variances) + means**2 / self.variances
+        ).sum(1)
+        return _Density(
+            origin,
+            np.ascontiguousarray((LOG2E * scaled).T, np.float32),
+            (LOG2E * constant).astype(np.float32),
+        )
+
+
+@dataclass(frozen=True)
+class _Density:
+    """log2 of weight x density of Gaussian j at x = constant[j] + [y, y^2] @ linear[:, j]."""
+
+    origin: Singles  # (D,), y = x - origin
+    linear: Singles  # (2D, J)
+    constant: Singles  # (J,)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a side says about each Gaussian: n_j = sum gamma, f_j = sum gamma (x - mean_j)."""
+
+    n: Floats  # (J,)
+    f: Floats  # (J, D)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Totals of one E-step, about the origin of its mixture."""
+
+    origin: Floats  # (D,)
+    zeroth: Floats  # (J,)
+    first_second: Floats  # (J, 2D)
+    log_likelihood: float  # sum over the frames, nats
+
+
+def train(
+    blocks: Blocks,
+    components: int,
+    *,
+    seed: int,
+    iterations: int = 10,
+    variance_floor: float = 0.01,
+    max_frames: int | None = 600_000,
+    top: int | None = None,
+    threads: int = 1,
+    progress: Callable[[int, float], None] | None = None,
+) -> Mixture:
+    """EM from a k-means++ start; `variance_floor` is a share of the variance of all frames.
+
+    Of more than `max_frames` frames that many, evenly spread, are used and held; with None all are
+    streamed in every iteration. `progress` is told the iterations done and the mean log-likelihood
+    of a frame that the last one found.
+    """
+    total = sum(len(block) for block in blocks())
+    if total < components:
+        raise SpklinkError(
+            f"{total} frames of speech cannot train {components} Gaussians; add audio, give "
+            "background audio or ask for fewer components"
+        )
+    if max_frames is not None:
+        held = _spread(blocks(), total, min(total, max(max_frames, components)))
+        blocks, total = partial(iter, [held]), len(held)
+    random = np.random.default_rng(seed)
+    sampled = min(total, max(START_FRAMES * components, FEWEST_START_FRAMES))
+    mixture = _start(_spread(blocks(), total, sampled), components, random)
+    for done in range(1, iterations + 1):
+        moments = expectation(mixture, blocks(), top=top, threads=threads)
+        mixture = maximisation(moments, random, variance_floor=variance_floor)
+        if progress is not None:
+            progress(done, moments.log_likelihood / total)
+    return mixture
+
+
+def _spread(blocks: Iterable[Singles], total: int, count: int) -> Singles:
+    """(count, D) frames at even distances over all of them."""
+    wanted = np.arange(count, dtype=np.int64) * total // count
+    picked, begin = np.empty((0, 0), np.float32), 0
+    for block in blocks:
+        first, last = np.searchsorted(wanted, [begin, begin + len(block)])
+        if not picked.size:
+            picked = np.empty((count, block.shape[1]), np.float32)
+        picked[first:last] = block[wanted[first:last] - begin]
+        begin += len(block)
+    return picked
+
+
+def expectation(
+    mixture: Mixture, blocks: Iterable[Singles], *, top: int | None = None, threads: int = 1
+) -> Moments:
+    """Posterior-weighted totals of all frames."""
+    density = mixture.density
+    zeroth = np.zeros(mixture.means.shape[0])
+    both = np.zeros((mixture.means.shape[0], 2 * mixture.means.shape[1]))
+    log_likelihood = 0.0
+    work = partial(_block_moments, density, top=top)
+    with one_blas_thread():
+        for n, sums, found in in_order(work, _recut(blocks), threads):
+            zeroth += n
+            both += sums
+            log_likelihood += found
+    return Moments(density.origin.astype(np.float64), zeroth, both, log_likelihood)
+
+
+def maximisation(
+    moments: Moments, random: np.random.Generator, *, variance_floor: float = 0.01
+) -> Mixture:
+    """The mixture that the totals call for; Gaussians without frames split the heaviest ones."""
+    n, width = moments.zeroth, len(moments.origin)
+    both = moments.first_second / np.maximum(n, 1e-30)[:, None]
+    means, squares = both[:, :width], both[:, width:]
+    overall = moments.first_second.sum(0) / n.sum()
+    floor = variance_floor * np.maximum(overall[width:] - overall[:width] ** 2, 1e-10)
+    variances = np.maximum(squares - means**2, floor)
+    means, weights = means + moments.origin, n / n.sum()
+    for j in np.flatnonzero(n < max(DEAD * n.mean(), min(3.0, n.mean() / 2.0))):
+        heaviest = int(weights.argmax())
+        step = 0.5 * np.sqrt(variances[heaviest]) * random.choice([-1.0, 1.0], width)
+        weights[[j, heaviest]] = weights[heaviest] / 2.0
+        variances[j] = variances[heaviest]
+        means[j], means[heaviest] = means[heaviest] + step, means[heaviest] - step
+    return Mixture(weights / weights.sum(), means, variances)
+
+
+def statistics(mixture: Mixture, features: Singles, *, top: int | None = None) -> Statistics:
+    """Zeroth and centred first moments of one side, (frames, D)."""
+    density = mixture.density
+    n, f = np.zeros(len(mixture.weights)), np.zeros(mixture.means.shape)
+    with one_blas_thread():
+        for block in _recut([features]):
+            zeroth, sums, _ = _block_moments(density, block, top=top, moments=1)
+            n += zeroth
+            f += sums
+    return Statistics(n, f - n[:, None] * (mixture.means - density.origin))
+
+
+def _recut(blocks: Iterable[Singles]) -> Iterator[Singles]:
+    """The same frames in blocks of BLOCK, all finite: the kernels rely on it."""
+    parts: list[Singles] = []
+    waiting = 0
+    for block in blocks:
+        begin = 0
+        while begin < len(block):
+            parts.append(block[begin : begin + BLOCK - waiting])
+            begin, waiting = begin + len(parts[-1]), waiting + len(parts[-1])
+            if waiting == BLOCK:
+                yield _joined(parts)
+                parts, waiting = [], 0
+    if parts:
+        yield _joined(parts)
+
+
+def _joined(parts: list[Singles]) -> Singles:
+    frames = np.concatenate(parts, dtype=np.float32)
+    if not np.isfinite(frames).all():
+        raise SpklinkError("features hold a value that is not a finite number")
+    return frames
+
+
+def _block_moments(
+    density: _Density, frames: Singles, *, top: int | None = None, moments: int = 2
+) -> tuple[Singles, Singles, float]:
+    """Zeroth (J,) and the first `moments` moments (J, moments x D) of a block; log-likelihood."""
+    width, count = frames.shape[1], len(density.constant)
+    both = np.empty((len(frames), 2 * width), np.float32)
+    np.subtract(frames, density.origin, out=both[:, :width])
+    np.square(both[:, :width], out=both[:, width:])
+    table = both @ density.linear
+    n = np.zeros(count, np.float32)
+    used = both[:, : moments * width]
+    if top is None:
+        found = _softmax(table, density.constant, n)
+        return n, table.T @ used, found / LOG2E
+    sums = np.zeros((count, moments * width), np.float32)
+    found = _sparse_sums(table, density.constant, used, min(top, count), n, sums)
+    return n, sums, found / LOG2E
+
+
+def _start(frames: Singles, components: int, random: np.random.Generator) -> Mixture:
+    """k-means++ and a few rounds of k-means on a sample; all Gaussians share one variance."""
+    origin = frames.mean(0, dtype=np.float64)
+    frames = (frames - origin).astype(np.float32)
+    centres = _plus_plus(frames, components, random)
+    for _ in range(START_ROUNDS):
+        nearest = _nearest(frames, centres)
+        count = np.bincount(nearest, minlength=components)
+        begin, full = np.cumsum(count) - count, count > 0
+        by_centre = frames[np.argsort(nearest, kind="stable")].astype(np.float64)
+        centres[full] = np.add.reduceat(by_centre, begin[full]) / count[full, None]
+    within = np.square(frames - centres[nearest], dtype=np.float64).mean(0)
+    variance = np.maximum(within, 0.01 * frames.var(0, dtype=np.float64) + 1e-10)
+    weights = np.maximum(count, 1) / np.maximum(count, 1).sum()
+    return Mixture(weights, centres + origin, np.tile(variance, (components, 1)))
+
+
+def _plus_plus(frames: Singles, components: int, random: np.random.Generator) -> Singles:
+    """Centres drawn one by one, each with probability proportional to the squared distance."""
+    chosen = int(random.integers(len(frames)))
+    centres = np.empty((components, frames.shape[1]), np.float32)
+    distance = np.full(len(frames), 3e38, np.float32)
+    for j in range(components):
+        centres[j] = frames[chosen]
+        _shorten(frames, centres[j], distance)
+        up_to = np.cumsum(distance, dtype=np.float64)
+        drawn = np.searchsorted(up_to, random.random() * up_to[-1], side="right")
+        chosen = min(int(drawn), len(frames) - 1)
+    return centres
+
+
+def _nearest(frames: Singles, centres: Singles) -> NDArray[np.int64]:
+    half_square = 0.5 * (centres * centres).sum(1)
+    parts = []
+    with one_blas_thread():
+        for begin in range(0, len(frames), BLOCK):
+            parts.append((frames[begin : begin + BLOCK] @ centres.T - half_square).argmax(1))
+    return np.concatenate(parts)
+
+
+@intrinsic
+def _float_of_bits(context, bits):  # type: ignore[no-untyped-def]
+    def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], target.get_value_type(types.float32))
+
+    return types.float32(types.int32), generate
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _exp2(x):  # type: ignore[no-untyped-def]
+    """2^x for x in [-100, 0], relative error under 3e-7; vectorised, unlike np.exp2."""
+    k = np.floor(x + np.float32(0.5))
+    f = x - k
+    p = np.float32(0.0013390917)
+    p = p * f + np.float32(0.009676037)
+    p = p * f + np.float32(0.055503570)
+    p = p * f + np.float32(0.24022107)
+    p = p * f + np.float32(0.69314719)
+    p = p * f + np.float32(1.0)
+    return p * _float_of_bits((np.int32(k) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _softmax(table, constant, n):  # type: ignore[no-untyped-def]
+    """Turn log2 densities into posteriors in place, add them to n; sum of the log2 likelihoods."""
+    total = 0.0
+    for t in range(table.shape[0]):
+        row = table[t]
+        top = np.float32(-3e38)
+        for j in range(row.size):
+            top = max(top, row[j] + constant[j])
+        mass = np.float32(0.0)
+        for j in range(row.size):
+            # No posterior is taken as less than 2^-80: far below notice, and never denormal (slow).
+            value = _exp2(max(row[j] + constant[j] - top, np.float32(-80.0)))
+            row[j] = value
+            mass += value
+        total += top + np.log2(np.float64(mass))
+        scale = np.float32(1.0) / mass
+        for j in range(row.size):
+            value = row[j] * scale
+            row[j] = value
+            n[j] += value
+    return total
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _insert(best, which, kept, value, j):  # type: ignore[no-untyped-def]
+    """Put a value into its place among the largest so far, largest first; how many there are."""
+    if kept == len(best) and value <= best[-1]:
+        return kept
+    at = min(kept, len(best) - 1)
+    while at > 0 and best[at - 1] < value:
+        best[at], which[at] = best[at - 1], which[at - 1]
+        at -= 1
+    best[at], which[at] = value, j
+    return min(kept + 1, len(best))
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _raise_peaks(row, constant, peak):  # type: ignore[no-untyped-def]
+    for s in range(row.size):
+        row[s] += constant[s]
+        peak[s] = max(peak[s], row[s])
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _add_scaled(scale, values, sums):  # type: ignore[no-untyped-def]
+    for d in range(values.size):
+        sums[d] += scale * values[d]
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _sparse_sums(table, constant, values, top, n, sums):  # type: ignore[no-untyped-def]
+    """As _softmax and posterior.T @ values, with the `top` largest posteriors of each frame."""
+    stripes = min(64, table.shape[1])  # stripe s holds Gaussians s, s + stripes, ...
+    peak = np.empty(stripes, np.float32)
+    best, which = np.empty(top, np.float32), np.empty(top, np.int64)
+    total = 0.0
+    for t in range(table.shape[0]):
+        row = table[t]
+        peak[:] = np.float32(-3e38)
+        for s in range(0, row.size, stripes):
+            _raise_peaks(row[s : s + stripes], constant[s : s + stripes], peak)
+        # The top-th highest peak is no higher than the top-th highest value, so it bounds the rest.
+        kept = 0
+        for s in range(stripes):
+            kept = _insert(best, which, kept, peak[s], s)
+        highest = best[0]
+        enough = max(highest - np.float32(24.0), best[-1] if kept == top else np.float32(-3e38))
+        kept = 0
+        for s in range(stripes):
+            if peak[s] >= enough:
+                for j in range(s, row.size, stripes):
+                    if row[j] >= enough:
+                        kept = _insert(best, which, kept, row[j], j)
+        mass = np.float32(0.0)
+        for i in range(kept):
+            best[i] = _exp2(best[i] - highest)
+            mass += best[i]
+        total += highest + np.log2(np.float64(mass))
+        for i in range(kept):
+            share = best[i] / mass
+            n[which[i]] += share
+            _add_scaled(share, values[t], sums[which[i]])
+    return total
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _shorten(frames, centre, distance):  # type: ignore[no-untyped-def]
+    """Squared distance of every frame to the nearest centre so far."""
+    for t in range(frames.shape[0]):
+        square = np.float32(0.0)
+        for d in range(frames.shape[1]):
+            step = frames[t, d] - centre[d]
+            square += step * step
+        distance[t] = min(distance[t], square)
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """work(item) on so many threads, results in the order of the items, few of them held."""
+    if threads <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[Result]] = deque()
+        for item in items:
+            if len(pending) > 2 * threads:
+                yield pending.popleft().result()
+            pending.append(pool.submit(work, item))
+        while pending:
+            yield pending.popleft().result()
+
+
+class _OneThread:
+    """Holds the matrix library to one thread from the first to enter until the last has left."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limit = _matrix_library().limit(limits=1, user_api="blas")
+                self.limit.__enter__()
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limit.__exit__(None, None, None)
+
+
+@cache
+def _matrix_library() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+_one_thread = _OneThread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, a matrix product runs on the thread that asks for it, with the same bytes always."""
+    _one_thread.enter()
+    try:
+        yield
+    finally:
+        _one_thread.leave()

@@ -1,0 +1,116 @@
+"""Scores of a side set against its scores with strangers: adaptive symmetric normalisation.
+
+A side scores high with everyone or low with everyone, as its line and its noise have it. Its
+*cohort* tells how: sides of calls that share no participant with its own call, so that all are
+known to be other people (participants are told apart by name, whatever their group). With mu and
+sigma the mean and standard deviation of the highest 15 % of its cohort scores,
+  s'_ij = ((s_ij - mu_i)/sigma_i + (s_ij - mu_j)/sigma_j) / 2.
+
+Sides marked bad are in no cohort. Of many sides a seeded sample of POOL serves for all cohorts.
+A side with fewer than SMALLEST strangers takes the medians of the others; where that holds for more
+than half of the sides nothing is normalised, and `reason` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Sides = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+POOL = 2000  # sides
+SMALLEST = 50  # strangers: below, seven highest scores or fewer would have to tell mu and sigma
+SHARE = 0.15
+ROWS = 1024  # sides at a time
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """mu and sigma of each side; 0 and 1 for all where `reason` says why not."""
+
+    centre: Floats  # (S,)
+    scale: Floats  # (S,)
+    strangers: Sides  # (S,) size of each cohort
+    reason: str = ""
+
+    def apply(self, scores: Floats, side_1: Sides, side_2: Sides) -> Floats:
+        """Normalised scores of pairs of sides."""
+        if self.reason:
+            return scores
+        one = (scores - self.centre[side_1]) / self.scale[side_1]
+        two = (scores - self.centre[side_2]) / self.scale[side_2]
+        return np.asarray((one + two) / 2.0, np.float64)
+
+
+def fit(
+    table: Callable[[Sides, Sides], Singles],
+    participants: NDArray[np.int32],
+    usable: Mask,
+    *,
+    seed: int,
+) -> Normaliser:
+    """mu and sigma of all sides.
+
+    `table(rows, columns)` gives the scores between two lists of sides; participants (M, 2) are
+    those of the calls, sides 2m and 2m + 1 belong to call m; `usable` (2M,) is false for bad sides.
+    """
+    sides, pool = len(usable), choose_pool(usable, POOL, seed)
+    centre, scale = np.zeros(sides), np.ones(sides)
+    size = np.zeros(sides, np.int64)
+    for begin in range(0, sides, ROWS):
+        rows = np.arange(begin, min(begin + ROWS, sides))
+        allowed = are_strangers(participants, rows, pool)
+        size[rows] = allowed.sum(1)
+        if (size[rows] >= SMALLEST).any():
+            centre[rows], scale[rows] = highest_moments(table(rows, pool), allowed)
+    return _settled(centre, scale, size, usable)
+
+
+def _settled(centre: Floats, scale: Floats, size: Sides, usable: Mask) -> Normaliser:
+    """The medians for sides with a small cohort, or nothing for all."""
+    known = usable & (size >= SMALLEST)
+    if 2 * known.sum() < max(usable.sum(), 1):
+        reason = (
+            f"scores are not normalised: {usable.sum() - known.sum()} of {usable.sum()} sides "
+            f"have fewer than {SMALLEST} sides of other people to be compared with"
+        )
+        return Normaliser(np.zeros(len(size)), np.ones(len(size)), size, reason)
+    centre[size < SMALLEST] = np.median(centre[known])
+    scale[size < SMALLEST] = np.median(scale[known])
+    return Normaliser(centre, scale, size)
+
+
+def choose_pool(usable: Mask, limit: int, seed: int) -> Sides:
+    """The usable sides, or a sample of them, in table order."""
+    sides = np.flatnonzero(usable)
+    if len(sides) > limit:
+        sides = np.sort(np.random.default_rng(seed).choice(sides, limit, replace=False))
+    return np.asarray(sides, np.int64)
+
+
+def are_strangers(participants: NDArray[np.int32], rows: Sides, columns: Sides) -> Mask:
+    """(rows, columns) true where the calls of two sides share no participant."""
+    one, two = participants[rows // 2], participants[columns // 2]
+    shared = np.zeros((len(rows), len(columns)), bool)
+    for a in range(participants.shape[1]):
+        for b in range(participants.shape[1]):
+            shared |= one[:, a, None] == two[None, :, b]
+    return ~shared
+
+
+def highest_moments(scores: Singles, allowed: Mask, share: float = SHARE) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the highest `share` (at least two) of each row's allowed."""
+    ordered = -np.sort(np.where(allowed, -scores, np.float32(np.inf)), axis=1)
+    count = np.maximum(np.ceil(share * allowed.sum(1) - 1e-9), 2).astype(np.int64)
+    taken = np.arange(scores.shape[1]) < np.minimum(count, allowed.sum(1))[:, None]
+    values = np.where(taken, ordered, np.float32(0.0)).astype(np.float64)
+    number = np.maximum(taken.sum(1), 1)
+    mean = values.sum(1) / number
+    square = (np.where(taken, values - mean[:, None], 0.0) ** 2).sum(1) / number
+    return mean, np.sqrt(np.maximum(square, 1e-12))

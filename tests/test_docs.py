@@ -1,0 +1,82 @@
+"""Docs cannot rot: README commands run, the reference is generated, links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def console_blocks(text: str) -> list[str]:
+    return re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """(command, expected output) of a console block."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [tuple(part.split("\n", 1)) for part in parts]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```console" in p.read_text()], ids=str)
+def test_console_blocks_print_what_they_show(page, tmp_path):
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for block in console_blocks(page.read_text()):
+        for command, expected in commands(block):
+            done = subprocess.run(
+                ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            found = "\n".join(line.rstrip() for line in done.stdout.splitlines()).strip()
+            assert found == "\n".join(line.rstrip() for line in expected.splitlines()).strip()
+
+
+def test_python_blocks_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = [
+        b for p in PAGES for b in re.findall(r"```python\n(.*?)```", p.read_text(), re.DOTALL)
+    ]
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "docs", "exec"), {})
+
+
+def test_reference_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "reference.md").read_text() == module.reference()
+
+
+def test_every_option_is_explained():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, command in module.get_command(module.app).commands.items():
+        for parameter in command.params:
+            assert parameter.help, f"spklink {name}: {parameter.name} has no help"
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_functions_and_tests_named_in_the_paper_page_exist():
+    text = (ROOT / "docs" / "paper.md").read_text()
+    for file, test in re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", text):
+        source = (ROOT / "tests" / file).read_text()
+        assert f"def {test}" in source if test else source
+    for module, name in re.findall(r"`(\w+)\.(\w+)`", text):
+        path = ROOT / "src" / "spklink" / f"{module}.py"
+        if path.exists():
+            assert f"def {name}(" in path.read_text(), f"{module}.{name}"

@@ -5,6 +5,7 @@ python docs/make_reference.py
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,12 @@ def _example(command: Any) -> str:
 
 
 def _row(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        names = f"`{(parameter.metavar or parameter.name).upper()}`"
-    else:
-        names = ", ".join(f"`{word}`" for word in parameter.opts)
-    choices = getattr(parameter.type, "choices", None)
-    about = (parameter.help or "") + (
-        f" One of {', '.join(_text(c) for c in choices)}." if choices else ""
-    )
+    names = ", ".join(f"`{word}`" for word in parameter.opts)
+    if not parameter.opts[0].startswith("-"):
+        names = f"`{(parameter.metavar or parameter.name).strip('[]')}`"
+    about = parameter.help or ""
+    if isinstance(parameter.default, Enum):
+        about += f" One of {', '.join(each.value for each in type(parameter.default))}."
     return f"| {names} | {_default(parameter)} | {about} |"
 
 

@@ -191,10 +191,10 @@ def test_no_proof_of_a_tie():
 
 def test_proofs_do_not_lean_on_unsure_neighbours():
     """What an unsure node holds of an edge goes to the neighbour, who may then be unsure too."""
-    slots = slots_of(network([0.0] * 3, [(0, 1), (1, 2)], [1.0, 1.0]))  # 0-1, 1-0, 1-2, 2-1
+    slots = slots_of(network([0.0] * 3, [(0, 1), (1, 2)], [1.0, 1.0]))  # 0-1, 1-2, 1-0, 2-1
     slack, sure = np.array([-1.0, 0.5, 0.9]), np.array([False, True, True])
     for held, expected in ((0.2, [False, False, True]), (1.0, [False, False, False])):
-        share, left, kept = np.array([0.7, 0.3, held, 0.0]), slack.copy(), sure.copy()
+        share, left, kept = np.array([0.7, held, 0.3, 0.0]), slack.copy(), sure.copy()
         _retreat(slots.start, slots.other, share, left, kept)
         assert kept.tolist() == expected
 

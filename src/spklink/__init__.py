@@ -23,6 +23,7 @@ _HOME = {
     "solve": "posterior",
     "Posterior": "posterior",
     "assign": "assignment",
+    "link": "linking",
     "evaluate": "evaluation",
     "levels": "entropy",
     "simulate": "simulate",

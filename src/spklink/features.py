@@ -136,7 +136,7 @@ class _Energies:
 
     def __init__(self, settings: FrontEnd) -> None:
         self.settings = settings
-        self.parts: list[tuple[NDArray[np.float64], ...]] = []
+        self.parts: list[tuple[NDArray[np.float32], ...]] = []
 
     def add(self, chunk: Samples) -> None:
         s = self.settings
@@ -150,7 +150,9 @@ class _Energies:
         s = self.settings
         frames = [frame_count(length, s.window, s.step) for length in lengths]
         energy = [
-            np.concatenate([np.zeros(0), *(part[k] for part in self.parts)])[: frames[k]]
+            np.concatenate([np.zeros(0, np.float32), *(part[k] for part in self.parts)])[
+                : frames[k]
+            ]
             for k in range(2)
         ]
         kept = [speech_frames(energy[k], s.detector, energy[1 - k]) for k in range(2)]

@@ -39,15 +39,16 @@ def frame_count(samples: int, window: int, step: int) -> int:
     return max(0, (samples - window) // step + 1)
 
 
-def frame_energies(samples: NDArray[np.float32], window: int, step: int) -> NDArray[np.float64]:
+def frame_energies(samples: NDArray[np.float32], window: int, step: int) -> NDArray[np.float32]:
     """(frames,) energies in dB of (samples,) sound with full scale 1.0."""
     energy = np.empty(frame_count(len(samples), window, step))
     _mean_squares(samples, window, step, energy)
-    return np.asarray(10 * np.log10(np.maximum(energy * 32768.0**2, 10 ** (SILENCE / 10))))
+    decibels = 10 * np.log10(np.maximum(energy * 32768.0**2, 10 ** (SILENCE / 10)))
+    return decibels.astype(np.float32)  # one is held for every frame of a side
 
 
 def speech_frames(
-    energy: NDArray[np.float64], detector: Detector, other: NDArray[np.float64] | None = None
+    energy: NDArray[np.float32], detector: Detector, other: NDArray[np.float32] | None = None
 ) -> NDArray[np.bool_]:
     """(frames,) True where this channel carries speech; `other` = energies of the other channel."""
     if not len(energy):

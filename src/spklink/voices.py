@@ -123,7 +123,7 @@ class Session:
 # was tuned: see the top of the file.
 TRACT_SPREAD = 0.045  # of the tract within either group of voices
 ACCENT_SPREAD = 0.035  # of a voice's formants, and again of every sound
-SESSION_SPREAD = 0.042  # of the tract from call to call
+SESSION_SPREAD = 0.040  # of the tract from call to call
 
 
 def make_voices(count: int, rng: Rng) -> list[Voice]:
@@ -140,10 +140,10 @@ def _voice(rng: Rng) -> Voice:
         jitter=rng.uniform(0.004, 0.015),
         shimmer=rng.uniform(0.03, 0.10),
         open_quotient=rng.uniform(0.45, 0.75),
-        tilt=rng.uniform(0.0, 0.6),
-        breath=rng.uniform(0.02, 0.2),
+        tilt=rng.uniform(0.0, 0.75),
+        breath=rng.uniform(0.02, 0.3),
         tract=(1.15 if high else 1.0) * rng.lognormal(0.0, TRACT_SPREAD),
-        bandwidth=rng.lognormal(0.0, 0.25),
+        bandwidth=rng.lognormal(0.0, 0.3),
         nasality=rng.uniform(0.0, 0.4),
         nasal_pole=rng.uniform(800.0, 1300.0),
         hiss=rng.lognormal(0.0, 0.12),
@@ -155,7 +155,7 @@ def _voice(rng: Rng) -> Voice:
 def draw_session(rng: Rng) -> Session:
     """Another day, another line."""
     octaves = np.log2(np.array(LINE_POINTS) / 1000.0)
-    line = rng.normal(0.0, 1.5) * octaves + rng.normal(0.0, 2.0, len(octaves))
+    line = rng.normal(0.0, 1.0) * octaves + rng.normal(0.0, 2.0, len(octaves))
     return Session(
         pitch=rng.lognormal(0.0, 0.05),
         tract=rng.lognormal(0.0, SESSION_SPREAD),

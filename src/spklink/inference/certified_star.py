@@ -119,7 +119,7 @@ def _factors(moves: Moves, kept: Ints) -> Floats:
     member = moves.member[kept]
     gain = member @ (member @ moves.gain).T
     apart = moves.group[kept][:, None] != moves.group[kept][None, :]
-    return np.where(apart, np.exp(gain), 0.0)
+    return np.asarray(np.exp(np.where(apart, gain, -np.inf)))
 
 
 def _count_row(

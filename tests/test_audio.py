@@ -21,6 +21,7 @@ from spklink.audio import (
     channel_blocks,
     probe,
 )
+from spklink.errors import SpklinkError
 from spklink.features import front_end
 
 RATE = 8000
@@ -185,6 +186,12 @@ def test_every_kind_is_either_fatal_or_a_remark() -> None:
     assert bad_channels([Problem("silent", "", 1), Problem("clipped", "", 0)]) == (False, True)
     assert bad_channels([Problem("mono", "")]) == (True, True)
     assert str(Problem("silent", "nothing", 1)) == "channel 2: silent: nothing"
+
+
+def test_a_recording_is_one_or_two_files(tmp_path: Path) -> None:
+    for files in ((), (tmp_path / "a", tmp_path / "b", tmp_path / "c")):
+        with pytest.raises(SpklinkError, match=f"{len(files)} files; give one"):
+            list(channel_blocks(files))
 
 
 def test_unreadable(tmp_path: Path, write: Callable[[str, str | bytes], Path]) -> None:

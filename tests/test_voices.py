@@ -38,20 +38,18 @@ def loudness(samples, frame=200):
 
 
 def pitches(samples, frame=400):
-    """Hz of every 50 ms by autocorrelation, and how periodic it is (1 = perfectly)."""
+    """Hz of every 50 ms by autocorrelation, and how periodic it is; above 0.25 means voiced."""
     whole = samples[: len(samples) // frame * frame].astype(float).reshape(-1, frame)
     whole = whole[loudness(samples, frame) > loudness(samples, frame).max() - 20]
     whole = (whole - whole.mean(axis=1, keepdims=True)) * np.hanning(frame)
-    power = np.abs(np.fft.rfft(whole, 2 * frame)) ** 2
-    window = np.abs(np.fft.rfft(np.hanning(frame), 2 * frame)) ** 2
-    likeness = np.fft.irfft(power)[:, :frame] / np.fft.irfft(window)[:frame]
-    likeness /= likeness[:, :1]
+    # The root of the power spectrum: a strong formant is not taken for the pitch.
+    likeness = np.fft.irfft(np.abs(np.fft.rfft(whole, 2 * frame)))[:, :frame]
     lags = np.arange(RATE // 400, RATE // 60)
-    best = likeness[:, lags].max(axis=1)
+    likeness = likeness[:, lags] / likeness[:, :1]
+    best = likeness.max(axis=1)
     # The shortest lag that is nearly as good: a multiple of the period is as periodic.
-    first = np.argmax(likeness[:, lags] > 0.9 * best[:, None], axis=1)
-    near = zip(likeness[:, lags], first, strict=True)
-    climb = np.array([row[k : k + 8].argmax() for row, k in near])
+    first = np.argmax(likeness > 0.9 * best[:, None], axis=1)
+    climb = np.array([row[k : k + 8].argmax() for row, k in zip(likeness, first, strict=True)])
     return RATE / lags[first + climb], best
 
 
@@ -88,11 +86,9 @@ def test_the_same_seed_says_the_same():
 def test_pitch_is_the_voices_own(which):
     voice = make_voices(6, seeded(2))[which]
     found, periodic = pitches(speak(voice, Session(), 30.0, seeded(which)))
-    voiced = found[periodic > 0.6]
-    semitones = 12 * np.log2(voiced / voice.pitch)
-    assert abs(np.median(semitones)) < 1.5
-    # The rest are octave errors of this simple measurement.
-    assert np.mean(np.abs(semitones) < 2.5 * voice.melody) > 0.75
+    semitones = 12 * np.log2(found[periodic > 0.25] / voice.pitch)
+    assert abs(np.median(semitones)) < 1.2
+    assert np.mean(np.abs(semitones) < 2.5 * voice.melody) > 0.85
 
 
 def test_pitch_follows_the_session():
@@ -106,8 +102,8 @@ def test_babble_has_voiced_and_unvoiced_sounds_and_syllables():
     for which, voice in enumerate(make_voices(4, seeded(3))):
         said = speak(voice, Session(), 12.0, seeded(which))
         _, periodic = pitches(said)
-        assert 0.4 < np.mean(periodic > 0.6) < 0.97
-        assert np.mean(periodic < 0.4) > 0.02
+        assert 0.6 < np.mean(periodic > 0.25) < 0.99
+        assert np.mean(periodic < 0.15) > 0.01
         envelope = np.sqrt(np.mean(said.reshape(-1, 80) ** 2, axis=1))  # 100 a second
         rate, power = welch(envelope - envelope.mean(), 100, nperseg=256)
         syllables = (rate > 2) & (rate < 9)
@@ -139,7 +135,7 @@ def test_voices_differ_more_than_sessions():
     rng, spectra = seeded(6), np.empty((24, 2, 12))
     for voice, of_voice in zip(make_voices(24, seeded(5)), spectra, strict=True):
         for session, found in zip((draw_session(rng), draw_session(rng)), of_voice, strict=True):
-            found[:] = spectrum(voices._send(speak(voice, session, 20.0, rng), session))
+            found[:] = spectrum(voices._send(speak(voice, session, 15.0, rng), session))
     within = spectra.var(axis=1, ddof=1).mean()
     between = spectra.mean(axis=1).var(axis=0, ddof=1).mean() - within / 2
     assert between > within
@@ -234,7 +230,7 @@ def test_first_voice_is_on_the_first_channel():
     ):
         for channel in (0, 1):
             found, periodic = pitches(samples[:, channel])
-            assert np.median(found[periodic > 0.6]) == pytest.approx(expected[channel], rel=0.2)
+            assert np.median(found[periodic > 0.25]) == pytest.approx(expected[channel], rel=0.2)
 
 
 def test_calls_are_reproducible_and_differ():

@@ -5,7 +5,7 @@ resampled by soxr as a stream, so that memory does not grow with its length. Blo
 (samples, 2), float32, full scale 1.0; channels count from 0. Of two files of unequal length the
 shorter is filled up with zeros; `Survey.lengths` says where each channel really ends.
 
-No file raises an error here, however damaged: what is wrong is a `Problem`. A fatal one leaves its
+No file raises an error here, however damaged (only their number can): what is wrong is a `Problem`. A fatal one leaves its
 channel (or, where it names none, both) unusable; a remark does not. The samples do not depend on
 the length of the blocks.
 """
@@ -23,6 +23,8 @@ import numpy as np
 import soundfile as sf
 import soxr
 from numpy.typing import NDArray
+
+from spklink.errors import SpklinkError
 
 Samples = NDArray[np.float32]
 SHORTEST = 0.1  # seconds
@@ -161,7 +163,8 @@ def channel_blocks(
 def _places(files: tuple[Path, ...]) -> list[tuple[int | None, Path]]:
     """Each file with the channel it carries; None for both."""
     if len(files) not in (1, 2):
-        raise ValueError(f"a recording is one stereo file or two mono files, not {len(files)}")
+        named = ", ".join(map(str, files)) or "a recording without audio"
+        raise SpklinkError(f"{named}: {len(files)} files; give one stereo file or two mono files")
     return [(None if len(files) == 1 else k, Path(path)) for k, path in enumerate(files)]
 
 

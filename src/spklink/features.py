@@ -9,8 +9,8 @@ frames around it; at the edges the window stays inside, and a side shorter than 
 Rank = 1 + the number of strictly smaller values: equal values all get the lowest of their ranks.
 
 Conventions: rows = frames, columns = features (cepstra, deltas, double deltas); float32; samples
-have full scale 1.0. The result does not depend on how the audio is cut into blocks, and nothing
-larger than it is held. A frame's cepstra are only computed where speech needs them.
+have full scale 1.0. The result does not depend on how the audio is cut into blocks. Beside it only
+bounded buffers and one energy a frame are held. Cepstra are computed where speech needs them only.
 """
 
 from __future__ import annotations

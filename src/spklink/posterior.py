@@ -26,6 +26,7 @@ from spklink.links import Links
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
 Tell = Callable[[int, int], None]  # hears (cliques done, cliques in all)
+SEED_STRIDE = 1_000_003  # between the seeds of two runs
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,10 @@ def _run(jobs: list[tuple[int, Network]], options: Options) -> Iterator[tuple[in
     def one(job: tuple[int, Network]) -> tuple[int, Solved]:
         k, network = job
         try:
+            # Cliques that shared random numbers would err together.
+            seed = options.seed * SEED_STRIDE + k
             return k, solve_network(
-                network, method=options.method, budget=options.budget, seed=options.seed
+                network, method=options.method, budget=options.budget, seed=seed
             )
         except SpklinkError as error:
             raise SpklinkError(f"clique {k + 1}: {error}") from None

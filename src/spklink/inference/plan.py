@@ -218,7 +218,14 @@ def _inexact(
 def _sampled(piece: Network, optimum: Optimum, budget: Budget, seed: int) -> Beliefs | None:
     if not budget.fits(sample_cost(piece, SAMPLES)):
         return None
-    return sample(piece, start=optimum.best, proved=optimum.proved, samples=SAMPLES, seed=seed)
+    return sample(
+        piece,
+        start=optimum.best,
+        proved=optimum.proved,
+        samples=SAMPLES,
+        work=budget.seconds * SPEED,
+        seed=seed,
+    )
 
 
 def _narrow(bounds: Beliefs) -> bool:

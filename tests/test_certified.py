@@ -12,9 +12,10 @@ from spklink.inference.certified import certified
 from spklink.inference.certified_bounds import Bounds
 from spklink.inference.certified_general import general_bounds
 from spklink.inference.certified_star import star_bounds
+from spklink.inference.elimination import elimination
 from spklink.inference.network import Network
 from spklink.inference.roof import _retreat, find_optimum, prove, rounding, slots_of, turn
-from spklink.inference.tree import elimination, tree
+from spklink.inference.tree import tree
 from zoo import SHAPES, brute_force, calls_of, network_of, random_network
 
 ROOM = 1e-12

@@ -16,10 +16,11 @@ from scipy.special import expit
 
 import zoo
 from spklink.inference.beliefs import EXACT, Beliefs
+from spklink.inference.elimination import elimination
 from spklink.inference.enumeration import enumerate_all
 from spklink.inference.network import Network, Networks
 from spklink.inference.trace import LIMIT, trace, trace_cost
-from spklink.inference.tree import elimination, optimum, tree, tree_cost
+from spklink.inference.tree import optimum, tree, tree_cost
 
 METHODS = {"trace": trace, "tree": tree}
 CLOSE = 1e-9

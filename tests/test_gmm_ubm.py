@@ -107,8 +107,8 @@ def test_scores_agree_with_plain_numpy(
 def test_both_ways_of_scoring_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     recognizer, vectors = trained(DEFAULT, sides(40))
     calls: list[int] = []
-    real = recognizers._dots
-    monkeypatch.setattr(recognizers, "_dots", lambda *a: (calls.append(len(a[2])), real(*a)))
+    real = recognizers._add_dots
+    monkeypatch.setattr(recognizers, "_add_dots", lambda *a: (calls.append(len(a[2])), real(*a)))
     i = np.arange(20)
     recognizer.scores(vectors, i, i + 20)
     assert calls == [20]

@@ -283,6 +283,14 @@ def _nearest(frames: Singles, centres: Singles) -> NDArray[np.int64]:
 
 
 @intrinsic
+def _bits_of_float(context, value):  # type: ignore[no-untyped-def]
+    def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], target.get_value_type(types.int32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic
 def _float_of_bits(context, bits):  # type: ignore[no-untyped-def]
     def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], target.get_value_type(types.float32))
@@ -304,15 +312,29 @@ def _exp2(x):  # type: ignore[no-untyped-def]
     return p * _float_of_bits((np.int32(k) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
 
 
+@nb.njit(cache=True, nogil=True)
+def _in_order_of_floats(bits):  # type: ignore[no-untyped-def]
+    """Integers that compare as the floats of these bits do; its own inverse."""
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+@nb.njit(cache=True, nogil=True)
+def _highest(row, constant):  # type: ignore[no-untyped-def]
+    """max(row + constant), by integers: a maximum of floats is not vectorised."""
+    top = np.int32(-0x80000000)
+    for j in range(row.size):
+        bits = _bits_of_float(row[j] + constant[j])  # type: ignore[call-arg]
+        top = max(top, _in_order_of_floats(bits))
+    return _float_of_bits(_in_order_of_floats(top))  # type: ignore[call-arg]
+
+
 @nb.njit(cache=True, nogil=True, fastmath=True)
 def _softmax(table, constant, n):  # type: ignore[no-untyped-def]
     """Turn log2 densities into posteriors in place, add them to n; sum of the log2 likelihoods."""
     total = 0.0
     for t in range(table.shape[0]):
         row = table[t]
-        top = np.float32(-3e38)
-        for j in range(row.size):
-            top = max(top, row[j] + constant[j])
+        top = _highest(row, constant)
         mass = np.float32(0.0)
         for j in range(row.size):
             # No posterior is taken as less than 2^-80: far below notice, and never denormal (slow).

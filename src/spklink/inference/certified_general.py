@@ -27,10 +27,11 @@ from spklink.inference.certified_bounds import (
     no_bounds,
 )
 from spklink.inference.certified_odds import flip_odds
+from spklink.inference.elimination import elimination
 from spklink.inference.enumeration import LIMIT, enumerate_all
 from spklink.inference.network import Network, Networks, fix, split, take
 from spklink.inference.roof import Slots, rounding, slots_of
-from spklink.inference.tree import elimination, tree, tree_cost
+from spklink.inference.tree import tree, tree_cost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -129,7 +129,7 @@ def find_rows(moves: Moves, bundles: Bundles, table: Floats, wobble: float) -> R
     return Rows(top, share, bits, log_weight, sets, others, far, wobble)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _fill_moves(  # type: ignore[no-untyped-def]
     cost, gain, order, start, first, unclear, high, move_cost, rows, tops, count, nodes
 ):
@@ -170,7 +170,7 @@ def _fill_moves(  # type: ignore[no-untyped-def]
                 tops[move, s] = total
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _bound_sets(  # type: ignore[no-untyped-def]
     log_weight, tops, group, low, high, singly, share, sets, others, far
 ):
@@ -198,7 +198,7 @@ def _bound_sets(  # type: ignore[no-untyped-def]
                 far[m] += share * weight[m] * others[s]
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _chernoff(total, k):  # type: ignore[no-untyped-def]
     """Bound on the elementary symmetric polynomials of orders k and above, summed."""
     best, centre = np.inf, k / max(total.sum(), 1e-300)

@@ -68,7 +68,7 @@ def _blocks(turned: Network, slack: Floats) -> Ints:
     return np.unique(root, return_inverse=True)[1].astype(np.int64)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def join(a, b, n, most):  # type: ignore[no-untyped-def]
     """(n,) root of each node after joining the ends of the edges in order, `most` nodes a set."""
     root, size = np.arange(n), np.ones(n, np.int64)
@@ -88,7 +88,7 @@ def join(a, b, n, most):  # type: ignore[no-untyped-def]
     return root
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _subset_sums(fields, couplings, s, table, growth, odds):  # type: ignore[no-untyped-def]
     """odds[k] = sum of exp(value) over the subsets of s nodes that contain node k."""
     table[0] = 0.0
@@ -109,7 +109,7 @@ def _subset_sums(fields, couplings, s, table, growth, odds):  # type: ignore[no-
                 odds[p] += w
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _ease(start, other, block, block_start, block_node, cost, gain):  # type: ignore[no-untyped-def]
     """(n,) costs of flipping each node when the others of its block may follow."""
     eased = cost.copy()
@@ -127,7 +127,7 @@ def _ease(start, other, block, block_start, block_node, cost, gain):  # type: ig
     return eased
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _desk(block_start, block_node, n):  # type: ignore[no-untyped-def]
     """Room for the sums over one block: table, growth, fields, couplings, odds; places."""
     widest, place = 1, np.zeros(n, np.int64)
@@ -146,7 +146,7 @@ def _desk(block_start, block_node, n):  # type: ignore[no-untyped-def]
     )
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _sum_block(  # type: ignore[no-untyped-def]
     start, other, block, b, nodes, cost, gain, share, total, odds, given_up, desk
 ):
@@ -171,7 +171,7 @@ def _sum_block(  # type: ignore[no-untyped-def]
     _subset_sums(fields, couplings, s, table, growth, fresh)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _spread(  # type: ignore[no-untyped-def]
     start,
     other,

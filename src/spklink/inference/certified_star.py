@@ -225,7 +225,7 @@ def _entropy(
     return min(ends) - slop * size, most + slop * size
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _third(factor, weight):  # type: ignore[no-untyped-def]
     """(m, m) sum over a third move of its weight and its factors with both."""
     m = len(weight)

@@ -16,6 +16,8 @@ from spklink.errors import SpklinkError
 from spklink.inference.beliefs import Beliefs, exact_beliefs
 from spklink.inference.blocks import Blocks, find_blocks, solve_blocks
 from spklink.inference.certified import certified
+from spklink.inference.elimination import LIMIT as WIDEST_TREE
+from spklink.inference.elimination import Elimination, elimination
 from spklink.inference.enumeration import LIMIT, enumerate_all
 from spklink.inference.network import Network, alone
 from spklink.inference.propagation import propagate
@@ -23,13 +25,12 @@ from spklink.inference.roof import Optimum, find_optimum
 from spklink.inference.sampling import sample, sample_cost
 from spklink.inference.simplify import solve_in_pieces
 from spklink.inference.trace import trace, trace_cost
-from spklink.inference.tree import LIMIT as WIDEST_TREE
-from spklink.inference.tree import Elimination, elimination, tree, tree_cost
+from spklink.inference.tree import tree, tree_cost
 
 METHODS = ("auto", "enumerate", "trace", "tree", "certified", "sample", "bp")
 SPEED = 1e9  # operations a second, one core
 ENUMERATED_AT_MOST = 20  # nodes, where enumeration is asked for by name
-TRACED_AT_MOST = 40  # nodes; beyond, the operations alone exceed any budget
+TRACED_AT_MOST = 36  # nodes; beyond, the matrices alone exceed any budget
 WIDE = 0.05  # certified intervals wider than this anywhere are left for sampling to better
 SAMPLES = 4000
 BEYOND = (float("inf"), float("inf"))  # the cost of what cannot be done at all

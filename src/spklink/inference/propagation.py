@@ -131,7 +131,7 @@ def _owners(near: Adjacency) -> Integers:
     return np.repeat(np.arange(len(near.first) - 1), np.diff(near.first))
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _climb(first, other, coupling, field, x):  # type: ignore[no-untyped-def]
     """Turn bits in table order while that gains more than rounding could feign."""
     for _ in range(SEARCH):
@@ -149,7 +149,7 @@ def _climb(first, other, coupling, field, x):  # type: ignore[no-untyped-def]
             return
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _breadth_first(first, other):  # type: ignore[no-untyped-def]
     """Order in which every node but the first of its component follows a neighbour."""
     n, filled = len(first) - 1, 0
@@ -171,7 +171,7 @@ def _breadth_first(first, other):  # type: ignore[no-untyped-def]
     return order
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _pass(first, other, coupling, back, field, order, message):  # type: ignore[no-untyped-def]
     """m_ij = log (1 + exp(theta + J)) / (1 + exp(theta)), theta = log-odds of x_i without j."""
     n = len(order)

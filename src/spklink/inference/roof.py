@@ -29,9 +29,10 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from spklink.arrays import sums
+from spklink.inference.elimination import elimination
 from spklink.inference.enumeration import LIMIT, enumerate_all
 from spklink.inference.network import Network, fix, split, take
-from spklink.inference.tree import elimination, optimum, tree_cost
+from spklink.inference.tree import optimum, tree_cost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -253,7 +254,7 @@ def _polish(network: Network, slots: Slots, x: Bits, error: Floats, *, deep: boo
     return result
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _local_fields(start, other, coupling, field, x):  # type: ignore[no-untyped-def]
     h = field.copy()
     for i in range(len(h)):
@@ -262,7 +263,7 @@ def _local_fields(start, other, coupling, field, x):  # type: ignore[no-untyped-
     return h
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _climb(start, other, coupling, field, error, x):  # type: ignore[no-untyped-def]
     """Flip whatever improves, in turn; the error bound keeps rounding from going in circles."""
     h = _local_fields(start, other, coupling, field, x)
@@ -278,7 +279,7 @@ def _climb(start, other, coupling, field, error, x):  # type: ignore[no-untyped-
                     h[other[e]] += step * coupling[e]
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _climb_far(start, other, coupling, field, error, x):  # type: ignore[no-untyped-def]
     """Kernighan and Lin: flip every node once, best first, keep the best prefix; repeat."""
     n = len(field)
@@ -306,7 +307,7 @@ def _climb_far(start, other, coupling, field, error, x):  # type: ignore[no-unty
             return
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def level(start, other, mirror, cost, total, share, sweeps):  # type: ignore[no-untyped-def]
     """Move shares from the node with less slack to the one with more, edge by edge."""
     n = len(cost)
@@ -326,7 +327,7 @@ def level(start, other, mirror, cost, total, share, sweeps):  # type: ignore[no-
                     share[e], share[mirror[e]] = new, total[e] - new
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _hand_on(start, other, mirror, share, unit, row, column, flow):  # type: ignore[no-untyped-def]
     for i in range(len(start) - 1):
         for k in range(row[i], row[i + 1]):
@@ -340,7 +341,7 @@ def _hand_on(start, other, mirror, share, unit, row, column, flow):  # type: ign
                     break
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _retreat(start, other, share, slack, sure):  # type: ignore[no-untyped-def]
     """Nodes next to an unsure one take the whole of the edge; those that cannot are unsure too."""
     todo = list(np.flatnonzero(~sure))

@@ -279,7 +279,7 @@ def _optimum(weight: list[Floats], table: Floats, known: float, base: Bits) -> B
     return best
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _climb(field, coupling, starts):  # type: ignore[no-untyped-def]
     """Turn the most improving node until none improves, from each start, in place."""
     least = TIE * (1.0 + np.abs(coupling).sum())  # rounding must not send it in circles
@@ -304,7 +304,7 @@ def _climb(field, coupling, starts):  # type: ignore[no-untyped-def]
             x[chosen] ^= 1
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _fill(own, tilt, top, floor, out):  # type: ignore[no-untyped-def]
     """out[g, h] = exp(own[g] + sum_q tilt[g, q] h_q - top), or 0 below `floor`."""
     size = tilt.shape[1]
@@ -323,7 +323,7 @@ def _fill(own, tilt, top, floor, out):  # type: ignore[no-untyped-def]
                 part[j] = weight if weight >= floor else 0.0
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _double(tilt, largest, out):  # type: ignore[no-untyped-def]
     """Weights of all states from that of the heaviest one: no factor exceeds 1."""
     out[0] = largest
@@ -335,7 +335,7 @@ def _double(tilt, largest, out):  # type: ignore[no-untyped-def]
             out[z] = out[z] * factor if step > 0.0 else out[z]
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _scan(ab, bc, ca, table, known, base_a, base_b, base_c):  # type: ignore[no-untyped-def]
     """(a, b, c) of the largest ab[a, b] bc[b, c] ca[c, a], the first in table order."""
     size_a, size_b, size_c = len(ab), len(bc), len(ca)

@@ -31,6 +31,7 @@ from spklink.tables import write_npz
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
+Operand = tuple[Singles, ...]
 Cut = tuple[slice, slice]
 
 TILE_BYTES = 1 << 27  # operands of one tile
@@ -120,14 +121,14 @@ def _mapped(path: str | PathLike[str], name: str) -> Singles:
 
 
 class InnerProduct(Protocol):
-    """A symmetric score: the sum over parts p of left[p, i] . right[p, j]."""
+    """A symmetric score: left[0][i] . right[0][j] + left[1][i] . right[1][j] + ..."""
 
     @property
     def depth(self) -> int:
-        """parts x length: how many products make one score."""
+        """Multiplications a score."""
 
-    def operands(self, vectors: Singles) -> tuple[Singles, Singles]:
-        """left and right of these sides, (parts, sides, length) each."""
+    def operands(self, vectors: Singles) -> tuple[Operand, Operand]:
+        """left and right of these sides, each a table or more with one row a side."""
 
 
 def pair_scores(
@@ -225,7 +226,7 @@ class _Tiles:
         self.product, self.vectors = product, vectors
         self.kept = threading.local()
 
-    def operands(self, rows: Sides, columns: Sides) -> tuple[Singles, Singles]:
+    def operands(self, rows: Sides, columns: Sides) -> tuple[Operand, Operand]:
         kept = getattr(self.kept, "tile", None)
         if kept is None or not np.array_equal(kept[0], rows):
             kept = (rows, *self.product.operands(_gather(self.vectors, rows)))
@@ -237,24 +238,25 @@ class _Tiles:
     def block(self, rows: Sides, columns: Sides) -> Singles:
         left, right = self.operands(rows, columns)
         block = left[0] @ right[0].T
-        for part in range(1, len(left)):
-            block += left[part] @ right[part].T
+        for a, b in zip(left[1:], right[1:], strict=True):
+            block += a @ b.T
         return np.asarray(block, np.float32)
 
     def pairs(self, task: _Task) -> Singles:
         if len(task.where) * DENSE >= len(task.rows) * len(task.columns):
             return self.block(task.rows, task.columns)[task.row, task.column]
         left, right = self.operands(task.rows, task.columns)
-        found = np.empty(len(task.where), np.float32)
-        _dots(left, right, task.row, task.column, found)
+        found = np.zeros(len(task.where), np.float32)
+        for a, b in zip(left, right, strict=True):
+            _add_dots(a, b, task.row, task.column, found)
         return found
 
 
 def _gather(vectors: Singles, sides: Sides) -> Singles:
     """Rows of `vectors`: a view where they follow one another."""
     if len(sides) and np.array_equal(sides, np.arange(sides[0], sides[0] + len(sides))):
-        return vectors[int(sides[0]) : int(sides[0]) + len(sides)]
-    return vectors[sides]
+        return np.asarray(vectors[int(sides[0]) : int(sides[0]) + len(sides)])
+    return np.asarray(vectors[sides])
 
 
 @nb.njit(cache=True, nogil=True, fastmath=True)
@@ -270,9 +272,6 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _dots(left, right, row, column, found):  # type: ignore[no-untyped-def]
+def _add_dots(left, right, row, column, found):  # type: ignore[no-untyped-def]
     for k in range(len(row)):
-        total = 0.0
-        for p in range(left.shape[0]):
-            total += dot(left[p, row[k]], right[p, column[k]])
-        found[k] = total
+        found[k] += dot(left[row[k]], right[column[k]])

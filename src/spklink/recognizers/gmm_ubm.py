@@ -7,7 +7,7 @@ normalised against strangers (normalise.py).
 
 Symbols: n_j and f_j are the statistics of a side, f already divided by sigma_j, T = sum n_j its
 frames, w_j the weight of Gaussian j. A side's vector holds
-  dot      f_1 ... f_J and n_1 ... n_J            (shift_x . f_y / T_y + shift_y . f_x / T_x) / 2
+  dot      all f_j / T, and all n_j               (shift_x . f_y / T_y + shift_y . f_x / T_x) / 2
                                                   with shift_j = f_j / (n_j + r)
   cosine   sqrt(w_j) f_j / (n_j + r) for all j    cosine, once the mean is subtracted
 and never changes when calls are added; the mean can be kept or renewed.
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from spklink import recognizers
 from spklink.errors import SpklinkError
 from spklink.gmm import Blocks, Mixture, statistics, train
-from spklink.recognizers import Floats, Sides, Singles, dot
+from spklink.recognizers import Floats, Operand, Sides, Singles, dot
 from spklink.tables import write_npz
 
 MEAN_ROWS = 256  # vectors read at a time
@@ -78,18 +78,20 @@ class GmmUbm:
         found = statistics(self.mixture, features)
         f = found.f / np.sqrt(self.mixture.variances)
         if self.preset.score == "dot":
-            return np.concatenate([f.ravel(), found.n]).astype(np.float32)
+            rate = f.ravel() / max(len(features), 1)
+            return np.concatenate([rate, found.n]).astype(np.float32)
         shift = f / (found.n + self.preset.relevance)[:, None]
         return (np.sqrt(self.mixture.weights)[:, None] * shift).ravel().astype(np.float32)
 
-    def operands(self, vectors: Singles) -> tuple[Singles, Singles]:
+    def operands(self, vectors: Singles) -> tuple[Operand, Operand]:
         if self.preset.score == "cosine":
-            unit = np.empty((1, *vectors.shape), np.float32)
-            _unit_rows(np.asarray(vectors), self.mean, unit[0])
-            return unit, unit
-        both = np.empty((2, len(vectors), self.mixture.means.size), np.float32)
-        _shift_rows(np.asarray(vectors), self.preset.relevance, *self.mixture.means.shape, *both)
-        return both, both[::-1]
+            unit = np.empty(vectors.shape, np.float32)
+            _unit_rows(vectors, self.mean, unit)
+            return (unit,), (unit,)
+        rate = vectors[:, : self.mixture.means.size]
+        shift = np.empty(rate.shape, np.float32)
+        _half_shifts(vectors, self.preset.relevance, *self.mixture.means.shape, shift)
+        return (shift, rate), (rate, shift)
 
     def scores(self, vectors: Singles, side_1: Sides, side_2: Sides, *, threads: int = 1) -> Floats:
         return recognizers.pair_scores(self, vectors, side_1, side_2, threads=threads)
@@ -161,16 +163,14 @@ def _unit_rows(vectors, mean, unit):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True, fastmath=True)
-def _shift_rows(vectors, relevance, count, width, shift, rate):  # type: ignore[no-untyped-def]
-    """shift = f_j / (n_j + r) / 2, rate = f_j / T: the score is shift . rate' + rate . shift'."""
+def _half_shifts(vectors, relevance, count, width, shift):  # type: ignore[no-untyped-def]
+    """shift = f_j / (n_j + r) / 2."""
     for i in range(vectors.shape[0]):
-        f, n = vectors[i, : count * width], vectors[i, count * width :]
+        rate, n = vectors[i, : count * width], vectors[i, count * width :]
         frames = 0.0
         for j in range(count):
             frames += n[j]
-        per_frame = np.float32(1.0 / max(frames, 1.0))
         for j in range(count):
-            pull = np.float32(0.5 / (n[j] + relevance))
+            factor = np.float32(0.5 * frames / (n[j] + relevance))
             for d in range(j * width, (j + 1) * width):
-                shift[i, d] = f[d] * pull
-                rate[i, d] = f[d] * per_frame
+                shift[i, d] = rate[d] * factor

@@ -24,7 +24,7 @@ from spklink.recognizers import all_pairs, gmm_ubm, normalise  # noqa: E402
 
 Singles = NDArray[np.float32]
 WIDTH = 60
-FRAMES = 16_384
+FRAMES = 32_768
 
 
 def speech_like(count: int, seed: int) -> Singles:

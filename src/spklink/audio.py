@@ -5,9 +5,9 @@ resampled by soxr as a stream, so that memory does not grow with its length. Blo
 (samples, 2), float32, full scale 1.0; channels count from 0. Of two files of unequal length the
 shorter is filled up with zeros; `Survey.lengths` says where each channel really ends.
 
-No file raises an error here, however damaged (only their number can): what is wrong is a `Problem`. A fatal one leaves its
-channel (or, where it names none, both) unusable; a remark does not. The samples do not depend on
-the length of the blocks.
+No file raises an error here, however damaged (only a wrong number of files does): what is wrong is
+a `Problem`. A fatal one leaves its channel (or, where it names none, both) unusable; a remark does
+not. The samples do not depend on the length of the blocks.
 """
 
 from __future__ import annotations

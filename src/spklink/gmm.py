@@ -323,8 +323,8 @@ def _highest(row, constant):  # type: ignore[no-untyped-def]
     """max(row + constant), by integers: a maximum of floats is not vectorised."""
     top = np.int32(-0x80000000)
     for j in range(row.size):
-        bits = _bits_of_float(row[j] + constant[j])  # type: ignore[call-arg]
-        top = max(top, _in_order_of_floats(bits))
+        value = row[j] + constant[j]
+        top = max(top, _in_order_of_floats(_bits_of_float(value)))  # type: ignore[call-arg]
     return _float_of_bits(_in_order_of_floats(top))  # type: ignore[call-arg]
 
 

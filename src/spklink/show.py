@@ -84,7 +84,8 @@ def stages_on_stderr() -> Iterator[Stages]:
     times = (TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     at = ["starting", ""]
-    with Progress(*columns, *times, console=console, transient=True) as bar:
+    silent = not console.is_terminal
+    with Progress(*columns, *times, console=console, transient=True, disable=silent) as bar:
         task = bar.add_task("starting", total=None)
 
         def begin(name: str) -> None:

@@ -123,7 +123,7 @@ class Session:
 # was tuned: see the top of the file.
 TRACT_SPREAD = 0.045  # of the tract within either group of voices
 ACCENT_SPREAD = 0.035  # of a voice's formants, and again of every sound
-SESSION_SPREAD = 0.040  # of the tract from call to call
+SESSION_SPREAD = 0.044  # of the tract from call to call
 
 
 def make_voices(count: int, rng: Rng) -> list[Voice]:

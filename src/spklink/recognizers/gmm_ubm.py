@@ -88,9 +88,10 @@ class GmmUbm:
             unit = np.empty(vectors.shape, np.float32)
             _unit_rows(vectors, self.mean, unit)
             return (unit,), (unit,)
-        rate = vectors[:, : self.mixture.means.size]
+        count, width = self.mixture.means.shape
+        rate = vectors[:, : count * width]
         shift = np.empty(rate.shape, np.float32)
-        _half_shifts(vectors, self.preset.relevance, *self.mixture.means.shape, shift)
+        _half_shifts(vectors, self.preset.relevance, count, width, shift)
         return (shift, rate), (rate, shift)
 
     def scores(self, vectors: Singles, side_1: Sides, side_2: Sides, *, threads: int = 1) -> Floats:

@@ -36,6 +36,7 @@ from spklink.tables import (
     probability_text,
     read_json,
     sha256,
+    sweep,
     write_bytes,
     write_csv,
     write_json,
@@ -190,6 +191,7 @@ def write_results(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SpklinkError(f"{folder}: cannot be made ({error.strerror})") from None
+    sweep(folder)
     copies = {name: inputs[name].read_bytes() for name in COPIED if name in inputs}
     for name in (*FILES, "timings.json", "run.json"):
         (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives

@@ -29,7 +29,7 @@ from spklink.posterior import Options, Posterior, solve
 from spklink.recognizers import gmm_ubm, normalise
 from spklink.recognizers.gmm_ubm import Preset
 from spklink.scores import Scores, known_non_targets, needed_sides, write_scores
-from spklink.tables import write_json
+from spklink.tables import sweep, write_json
 from spklink.training import Trained, Trainer, name_of, prepare
 
 Floats = NDArray[np.float64]
@@ -98,6 +98,8 @@ def link(
     folder = Path(out)
     cache = what.cache or folder / "cache"
     preset = what.recognizer()
+    for stale in cache.glob("**/"):
+        sweep(stale, older_than_days=1.0)  # another run may be at work in a shared cache
     with stages.stage("reading the table"):
         conversations = read_conversations(table)
         labels = read_known(known, conversations) if known is not None else None

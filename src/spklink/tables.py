@@ -13,6 +13,7 @@ import io
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ import numpy as np
 from spklink.errors import SpklinkError, problems_in
 
 csv.field_size_limit(1 << 24)
+TEMPORARY = "writing"  # ending of files that are not whole yet
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` only when the block ends without an error."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(f".{TEMPORARY}", f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -125,6 +127,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def sweep(folder: Path, *, older_than_days: float = 0.0) -> None:
+    """Remove what a killed run left half written."""
+    limit = time.time() - 86400.0 * older_than_days
+    for path in folder.glob(f".*.{TEMPORARY}"):
+        if path.stat().st_mtime <= limit:
+            path.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -203,6 +203,7 @@ def test_unreadable(tmp_path: Path, write: Callable[[str, str | bytes], Path]) -
     ):
         assert kinds(read(path)[1]) == [("unreadable", None)], path
         assert kinds(probe((path,)).problems) == [("unreadable", None)], path
+    assert "convert them to WAV" in read(path)[1][0].text
 
 
 def test_an_impossible_rate_is_unreadable(save: Callable[..., Path]) -> None:
@@ -249,7 +250,9 @@ def test_too_many_channels(save: Callable[..., Path]) -> None:
 
 def test_identical_channels(save: Callable[..., Path]) -> None:
     one = voices(2)[:, 0]
-    assert kinds(read(save("call.wav", np.stack([one, one], 1)))[1]) == [("identical", None)]
+    first, second, problems = front_end((save("call.wav", np.stack([one, one], 1)),))
+    assert kinds(problems) == [("identical", None)]
+    assert len(first.features) == len(second.features) == 0
     path = save("one.wav", one)
     assert kinds(read(path, path)[1]) == [("identical", None)]
     assert read(save("half.wav", np.stack([one, one / 2], 1)))[1] == []

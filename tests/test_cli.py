@@ -262,3 +262,25 @@ def test_killed_while_writing_leaves_no_finished_results(simulated, tmp_path):
             assert found == expected
     subprocess.run(command, check=True, capture_output=True)
     assert {p.name: p.read_bytes() for p in out.iterdir() if p.name in expected} == expected
+
+
+def test_an_interrupt_says_how_far_the_work_had_come(run, simulated, tmp_path, monkeypatch):
+    def interrupted(*_, tell, **__):
+        tell(3, 40)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spklink.assignment.solve", interrupted)
+    code, _, err = assign(run, simulated, tmp_path / "out")
+    assert code == 130
+    assert err == "spklink: stopped while computing the posterior, 3 of 40 done\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupt_before_any_work(run, monkeypatch):
+    monkeypatch.setattr("spklink.entropy.levels", interrupt)
+    code, _, err = run("entropy", "--conversations", 5, "--speakers", 4)
+    assert (code, err) == (130, "spklink: stopped\n")
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt

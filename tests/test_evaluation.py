@@ -16,8 +16,10 @@ from spklink.evaluation import (
     table_row,
     wilson,
 )
+from spklink.inference.plan import Budget
 from spklink.labels import Labels
 from spklink.likelihood import combine_prior
+from spklink.posterior import Options
 
 
 def database(seed=0, **settings):
@@ -185,3 +187,23 @@ def test_reliability_bins():
 def test_configurations_beyond_exact_integers():
     assert configurations(53) == 2**53
     assert configurations(54) == "2^54"
+
+
+def test_figures_that_are_not_exact_are_null_between_two_ends():
+    made, model = database(0, shape="star", conversations=24, eer=7.0)
+    exact = evaluate(model, made.truth).as_json()
+    bounded = evaluate(model, made.truth, options=Options(budget=Budget(seconds=1e-6))).as_json()
+    row, sure = bounded["all"], exact["all"]
+    assert sure["cross_entropy_bits"] is not None
+    assert "cross_entropy_bits_low" not in sure
+    assert row["cross_entropy_bits"] is None
+    low, high = row["cross_entropy_bits_low"], row["cross_entropy_bits_high"]
+    assert low <= sure["cross_entropy_bits"] + 1e-9
+    assert sure["cross_entropy_bits"] <= high + 1e-9
+    assert bounded["expected_clique_errors"] is None
+    assert (
+        bounded["expected_clique_errors_low"]
+        <= exact["expected_clique_errors"] + 1e-9
+        <= bounded["expected_clique_errors_high"] + 2e-9
+    )
+    assert row["scale_ratio"] is None

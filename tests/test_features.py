@@ -156,7 +156,8 @@ def plain_deltas(x: NDArray[np.float64]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("frames", [1, 2, 5, 8, 60, 1004, 1005, 1006, 1008, 1009, 2030])
 def test_cepstra_and_deltas_follow_their_definition(settings: FrontEnd, frames: int) -> None:
     window, step = settings.window, settings.step
-    samples = babble(41, frames)[: (frames - 1) * step + window + step // 2]
+    count = (frames - 1) * step + window + step // 2
+    samples = babble(count / RATE, frames)
     samples[: len(samples) // 3] *= 1e-4  # some energies fall below the floor
     found = mfcc(samples, settings)
     cepstra = plain_cepstra(samples, settings)
@@ -191,9 +192,8 @@ def plain_warp(x: NDArray[np.float32], window: int) -> NDArray[np.float32]:
     for t in range(len(x)):
         start = min(max(t - window // 2, 0), len(x) - window)
         ordered = np.sort(x[start : start + window], axis=0)
-        for d in range(x.shape[1]):
-            rank = 1 + np.searchsorted(ordered[:, d], x[t, d], side="left")
-            out[t, d] = ndtri((rank - 0.5) / window)
+        rank = 1 + (ordered < x[t]).sum(axis=0)  # the first place that it could take in this order
+        out[t] = ndtri((rank - 0.5) / window)
     return out
 
 
@@ -280,7 +280,8 @@ def test_decoding_twice_does_not_change_a_byte(
 
 
 def test_sides_of_unequal_length(tmp_path: Path) -> None:
-    sounds = [babble(25, 1), babble(11.003, 2)]
+    sounds = [babble(40, 1), babble(0.303, 2, pauses=False)]
+    sounds[1][1500:] *= 0.01  # speech only if what fills up the shorter file were counted
     files = []
     for k, sound in enumerate(sounds):
         files.append(tmp_path / f"{k}.wav")

@@ -426,7 +426,10 @@ def main() -> None:
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        if code == 130:  # the parser turns an interrupt into this
+            raise KeyboardInterrupt
+        sys.exit(code)
     except (SpklinkError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output has left
             sys.stderr.close()

@@ -148,13 +148,10 @@ class _Energies:
     def speech(self, lengths: list[int], bad: tuple[bool, bool]) -> list[NDArray[np.bool_]]:
         """Which frames to keep, for both channels."""
         s = self.settings
-        frames = [frame_count(length, s.window, s.step) for length in lengths]
-        energy = [
-            np.concatenate([np.zeros(0, np.float32), *(part[k] for part in self.parts)])[
-                : frames[k]
-            ]
-            for k in range(2)
-        ]
+        none = np.zeros(0, np.float32)
+        energy = [np.concatenate([none, *(part[k] for part in self.parts)]) for k in range(2)]
+        for k, length in enumerate(lengths):  # the shorter channel was filled up
+            energy[k] = energy[k][: frame_count(length, s.window, s.step)]
         kept = [speech_frames(energy[k], s.detector, energy[1 - k]) for k in range(2)]
         return [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)]
 

@@ -11,9 +11,9 @@ one softmax between them; its totals are added up in float64, in the order of th
 input and seed give the same bytes on any number of threads: a matrix product never runs on more
 than one (its rounding would depend on the number), blocks run side by side instead.
 
-Exact by default. With `top` only the `top` most probable Gaussians of a frame share it: about 1.6
-times as fast with 1024 Gaussians; with top = 16 the posterior left out is about 1 % of a speech
-frame, the log-likelihood is too low by about .01 a frame.
+Exact by default. With `top` only the `top` most probable Gaussians of a frame share it. Telephone
+speech, 1024 Gaussians, top = 8: 1.5 times as fast, the log-likelihood .01 a frame too low (of 78),
+.2 % of the posterior on other Gaussians; top = 16: .002 and .05 %. With 256 it gains nothing.
 """
 
 from __future__ import annotations

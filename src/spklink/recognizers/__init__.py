@@ -260,7 +260,7 @@ def _gather(vectors: Singles, sides: Sides) -> Singles:
 
 
 @nb.njit(cache=True, nogil=True, fastmath=True)
-def dot(a, b):  # type: ignore[no-untyped-def]
+def _dot(a, b):  # type: ignore[no-untyped-def]
     """Stretches of 1024 in float32, their sum in float64: as exact as a matrix product."""
     total = 0.0
     for begin in range(0, a.size, 1024):
@@ -274,4 +274,4 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True, nogil=True)
 def _add_dots(left, right, row, column, found):  # type: ignore[no-untyped-def]
     for k in range(len(row)):
-        found[k] += dot(left[row[k]], right[column[k]])
+        found[k] += _dot(left[row[k]], right[column[k]])

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from spklink import recognizers
 from spklink.errors import SpklinkError
 from spklink.gmm import Blocks, Mixture, statistics, train
-from spklink.recognizers import Floats, Operand, Sides, Singles, dot
+from spklink.recognizers import Floats, Operand, Sides, Singles
 from spklink.tables import write_npz
 
 MEAN_ROWS = 256  # vectors read at a time
@@ -155,10 +155,11 @@ def _unit_rows(vectors, mean, unit):  # type: ignore[no-untyped-def]
     """unit = (vector - mean) / its length."""
     for i in range(vectors.shape[0]):
         vector, centred = vectors[i], unit[i]
+        square = 0.0
         for d in range(centred.size):
             centred[d] = vector[d] - mean[d]
-        length = np.sqrt(max(dot(centred, centred), 1e-30))
-        scale = np.float32(1.0 / length)
+            square += np.float64(centred[d]) * np.float64(centred[d])
+        scale = np.float32(1.0 / np.sqrt(max(square, 1e-30)))
         for d in range(centred.size):
             centred[d] *= scale
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from timing import best_of, once, peak_memory, ratio, seconds, show, use_one_core
+from timing import best_of, once, ratio, seconds, show, use_one_core
 
 use_one_core()
 
 import numpy as np  # noqa: E402
 
+from spklink.assignment import peak_memory  # noqa: E402
 from spklink.cliques import find_cliques  # noqa: E402
 from spklink.inference.enumeration import enumerate_all  # noqa: E402
 from spklink.inference.network import Network, Networks, condition, take  # noqa: E402

@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from timing import best_of, once, peak_memory, ratio, seconds, show, use_one_core
+from timing import best_of, once, ratio, seconds, show, use_one_core
 
 use_one_core()
 
 import numpy as np  # noqa: E402
 
+from spklink.assignment import peak_memory  # noqa: E402
 from spklink.cliques import find_cliques  # noqa: E402
 from spklink.inference.network import Network, condition  # noqa: E402
 from spklink.inference.plan import Budget, solve_network  # noqa: E402

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("cliques", "large")
+NAMES = ("cliques", "large", "front_end", "gmm")
 
 
 def main() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -45,12 +43,6 @@ def once(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
-
-
-def peak_memory() -> int:
-    """Bytes, of this process so far."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def show(title: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:

@@ -289,10 +289,15 @@ def _run(result: Result, settings: dict[str, Any], inputs: dict[str, Path]) -> d
 
 def write_timings(folder: Path, stages: Stages) -> None:
     """Seconds a stage and peak memory: the only file of clock times."""
-    peak = max(
-        resource.getrusage(who).ru_maxrss
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    unit = 1 if sys.platform == "darwin" else 1024
-    found = {"seconds": stages.seconds, "peak_memory_bytes": peak * unit}
+    found = {"seconds": stages.seconds, "peak_memory_bytes": peak_memory()}
     write_json(folder / "timings.json", found)
+
+
+def peak_memory() -> int:
+    """Most bytes this process has held at any time."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would include what the parent held before it started us
+        lines = status.read_text().splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

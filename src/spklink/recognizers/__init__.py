@@ -34,7 +34,7 @@ Sides = NDArray[np.int64]
 Operand = tuple[Singles, ...]
 Cut = tuple[slice, slice]
 
-TILE_BYTES = 1 << 27  # operands of one tile
+TILE_BYTES = 1 << 28  # tables of the sides of one tile
 TILE_SIDES = 1024
 DENSE = 16  # a matrix product takes no longer than one pair in so many, pair by pair
 
@@ -121,14 +121,20 @@ def _mapped(path: str | PathLike[str], name: str) -> Singles:
 
 
 class InnerProduct(Protocol):
-    """A symmetric score: left[0][i] . right[0][j] + left[1][i] . right[1][j] + ..."""
+    """A symmetric score: (sum over p of tables_p[i] . tables'_p[j] - less_i) x scale_j.
+
+    So that `right` need not copy vectors where it would only shift and scale them.
+    """
 
     @property
     def depth(self) -> int:
         """Multiplications a score."""
 
-    def operands(self, vectors: Singles) -> tuple[Operand, Operand]:
-        """left and right of these sides, each a table or more with one row a side."""
+    def left(self, vectors: Singles) -> tuple[Operand, Singles]:
+        """Of sides as rows: tables with one row a side, and `less`."""
+
+    def right(self, vectors: Singles) -> tuple[Operand, Singles]:
+        """Of sides as columns: tables' with one row a side, and `scale`."""
 
 
 def pair_scores(
@@ -226,30 +232,32 @@ class _Tiles:
         self.product, self.vectors = product, vectors
         self.kept = threading.local()
 
-    def operands(self, rows: Sides, columns: Sides) -> tuple[Operand, Operand]:
-        kept = getattr(self.kept, "tile", None)
-        if kept is None or not np.array_equal(kept[0], rows):
-            kept = (rows, *self.product.operands(_gather(self.vectors, rows)))
-            self.kept.tile = kept
-        if np.array_equal(rows, columns):
-            return kept[1], kept[2]
-        return kept[1], self.product.operands(_gather(self.vectors, columns))[1]
+    def left(self, rows: Sides) -> tuple[Operand, Singles]:
+        if not np.array_equal(getattr(self.kept, "rows", None), rows):  # type: ignore[arg-type]
+            self.kept.rows = rows
+            self.kept.left = self.product.left(_gather(self.vectors, rows))
+        kept: tuple[Operand, Singles] = self.kept.left
+        return kept
 
     def block(self, rows: Sides, columns: Sides) -> Singles:
-        left, right = self.operands(rows, columns)
+        left, less = self.left(rows)
+        right, scale = self.product.right(_gather(self.vectors, columns))
         block = left[0] @ right[0].T
         for a, b in zip(left[1:], right[1:], strict=True):
             block += a @ b.T
+        block -= less[:, None]
+        block *= scale
         return np.asarray(block, np.float32)
 
     def pairs(self, task: _Task) -> Singles:
         if len(task.where) * DENSE >= len(task.rows) * len(task.columns):
             return self.block(task.rows, task.columns)[task.row, task.column]
-        left, right = self.operands(task.rows, task.columns)
-        found = np.zeros(len(task.where), np.float32)
+        left, less = self.left(task.rows)
+        right, scale = self.product.right(_gather(self.vectors, task.columns))
+        found = -less[task.row]
         for a, b in zip(left, right, strict=True):
             _add_dots(a, b, task.row, task.column, found)
-        return found
+        return np.asarray(found * scale[task.column], np.float32)
 
 
 def _gather(vectors: Singles, sides: Sides) -> Singles:

@@ -83,16 +83,31 @@ class GmmUbm:
         shift = f / (found.n + self.preset.relevance)[:, None]
         return (np.sqrt(self.mixture.weights)[:, None] * shift).ravel().astype(np.float32)
 
-    def operands(self, vectors: Singles) -> tuple[Operand, Operand]:
+    def left(self, vectors: Singles) -> tuple[Operand, Singles]:
         if self.preset.score == "cosine":
             unit = np.empty(vectors.shape, np.float32)
-            _unit_rows(vectors, self.mean, unit)
-            return (unit,), (unit,)
+            less = np.empty(len(vectors), np.float32)
+            _unit_rows(vectors, self.mean, unit, less)
+            return (unit,), less
+        return (self._half_shifts(vectors), self._rates(vectors)), np.zeros(
+            len(vectors), np.float32
+        )
+
+    def right(self, vectors: Singles) -> tuple[Operand, Singles]:
+        if self.preset.score == "cosine":
+            scale = np.empty(len(vectors), np.float32)
+            _inverse_lengths(vectors, self.mean, scale)
+            return (vectors,), scale
+        return (self._rates(vectors), self._half_shifts(vectors)), np.ones(len(vectors), np.float32)
+
+    def _rates(self, vectors: Singles) -> Singles:
+        return vectors[:, : self.mixture.means.size]
+
+    def _half_shifts(self, vectors: Singles) -> Singles:
         count, width = self.mixture.means.shape
-        rate = vectors[:, : count * width]
-        shift = np.empty(rate.shape, np.float32)
-        _half_shifts(vectors, self.preset.relevance, count, width, shift)
-        return (shift, rate), (rate, shift)
+        shift = np.empty((len(vectors), count * width), np.float32)
+        _shift_rows(vectors, 0.5, self.preset.relevance, count, width, shift)
+        return shift
 
     def scores(self, vectors: Singles, side_1: Sides, side_2: Sides, *, threads: int = 1) -> Floats:
         return recognizers.pair_scores(self, vectors, side_1, side_2, threads=threads)
@@ -151,28 +166,37 @@ def train_recognizer(
 
 
 @nb.njit(cache=True, nogil=True, fastmath=True)
-def _unit_rows(vectors, mean, unit):  # type: ignore[no-untyped-def]
-    """unit = (vector - mean) / its length."""
+def _inverse_lengths(vectors, mean, scale):  # type: ignore[no-untyped-def]
+    """1 / |vector - mean|."""
     for i in range(vectors.shape[0]):
-        vector, centred = vectors[i], unit[i]
-        square = 0.0
-        for d in range(centred.size):
-            centred[d] = vector[d] - mean[d]
-            square += np.float64(centred[d]) * np.float64(centred[d])
-        scale = np.float32(1.0 / np.sqrt(max(square, 1e-30)))
-        for d in range(centred.size):
-            centred[d] *= scale
+        vector, square = vectors[i], 0.0
+        for d in range(vector.size):
+            centred = np.float64(vector[d]) - np.float64(mean[d])
+            square += centred * centred
+        scale[i] = 1.0 / np.sqrt(max(square, 1e-30))
 
 
 @nb.njit(cache=True, nogil=True, fastmath=True)
-def _half_shifts(vectors, relevance, count, width, shift):  # type: ignore[no-untyped-def]
-    """shift = f_j / (n_j + r) / 2."""
+def _unit_rows(vectors, mean, unit, less):  # type: ignore[no-untyped-def]
+    """unit = (vector - mean) / |vector - mean|, and less = unit . mean."""
+    _inverse_lengths(vectors, mean, less)
+    for i in range(vectors.shape[0]):
+        vector, row, scale, along = vectors[i], unit[i], less[i], 0.0
+        for d in range(row.size):
+            row[d] = (vector[d] - mean[d]) * scale
+            along += np.float64(row[d]) * np.float64(mean[d])
+        less[i] = along
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _shift_rows(vectors, factor, relevance, count, width, shift):  # type: ignore[no-untyped-def]
+    """shift = factor x f_j / (n_j + r), from f_j / T and n_j."""
     for i in range(vectors.shape[0]):
         rate, n = vectors[i, : count * width], vectors[i, count * width :]
         frames = 0.0
         for j in range(count):
             frames += n[j]
         for j in range(count):
-            factor = np.float32(0.5 * frames / (n[j] + relevance))
+            scale = np.float32(factor * frames / (n[j] + relevance))
             for d in range(j * width, (j + 1) * width):
-                shift[i, d] = rate[d] * factor
+                shift[i, d] = rate[d] * scale

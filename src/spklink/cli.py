@@ -217,7 +217,7 @@ def demo(
     ] = Path("demo-out"),
     preset: Annotated[
         PresetName, typer.Option("--preset", help="The recognizer's recipe.")
-    ] = PresetName.paper,
+    ] = PresetName.default,
     seed: Seed = 0,
 ) -> None:
     """Make a small telephone database with artificial voices, link it, and measure the result."""

@@ -68,7 +68,7 @@ def simulate(
     if not 0.01 <= eer <= 45.0:
         raise SpklinkError(f"--eer {eer}: an equal error rate between 0.01 and 45 per cent")
     rng = np.random.default_rng(seed)
-    table = _as_table(_calls(shape, conversations, rng), rng)
+    table = as_table(_calls(shape, conversations, rng), rng)
     links = find_links(table)
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
     on_side = np.take_along_axis(table.participants, np.stack([truth, 1 - truth], 1), 1).ravel()
@@ -134,6 +134,11 @@ def cgn_calls(rng: np.random.Generator) -> Calls:
     spare = CGN_SPEAKERS - sum(s for _, s in plans) - 3 * len(large)
     extra = set(rng.choice(len(large), spare, replace=False).tolist())
     plans += [(size, 4 if k in extra else 3) for k, size in enumerate(large)]
+    return clique_calls(plans, rng)
+
+
+def clique_calls(plans: list[tuple[int, int]], rng: np.random.Generator) -> Calls:
+    """Connected cliques of (calls, people), in random order; people numbered apart in each."""
     calls: Calls = []
     speakers = 0
     for k in rng.permutation(len(plans)):
@@ -174,7 +179,7 @@ def network_calls(count: int, rng: np.random.Generator) -> Calls:
     return calls + [(int(a), int(b)) for a, b in zip(partner, who, strict=True)]
 
 
-def _as_table(calls: Calls, rng: np.random.Generator) -> Conversations:
+def as_table(calls: Calls, rng: np.random.Generator) -> Conversations:
     """Named conversations with the participants listed in random order."""
     turned = rng.random(len(calls)) < 0.5
     width = len(str(len(calls)))

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
-from spklink.simulate import _as_table, _connected
+from spklink.simulate import as_table, clique_calls
 from spklink.tables import replacing, write_csv
 
 Floats = NDArray[np.float64]
@@ -372,7 +372,7 @@ def write_database(
     folder = Path(folder)
     (folder / "audio").mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
-    table = _as_table(demo_calls(rng), rng)
+    table = as_table(demo_calls(rng), rng)
     voices = make_voices(len(table.speakers), rng)
     turned = rng.integers(0, 2, len(table))
     on_channel = np.take_along_axis(table.participants, np.stack([turned, 1 - turned], 1), 1)
@@ -395,10 +395,4 @@ def write_database(
 def demo_calls(rng: Rng) -> list[tuple[int, int]]:
     """Who calls whom, clique by clique in random order; speakers numbered apart in every one."""
     plans = [(size, people) for size, people, cliques in DEMO_CLIQUES for _ in range(cliques)]
-    calls: list[tuple[int, int]] = []
-    speakers = 0
-    for k in rng.permutation(len(plans)):
-        size, people = plans[k]
-        calls += [(a + speakers, b + speakers) for a, b in _connected(size, people, rng)]
-        speakers += people
-    return calls
+    return clique_calls(plans, rng)

@@ -41,7 +41,7 @@ Blocks = Callable[[], Iterable[Singles]]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-BLOCK = 512  # frames: posteriors for 1024 Gaussians are 2 MB and stay in the cache
+BLOCK = 1024  # frames: posteriors for 1024 Gaussians are 4 MB and stay in the cache
 START_FRAMES = 20  # a Gaussian, for k-means++, and
 FEWEST_START_FRAMES = 5000
 START_ROUNDS = 4  # of k-means after it
@@ -157,7 +157,7 @@ def expectation(
     """Posterior-weighted totals of all frames."""
     density = mixture.density
     zeroth = np.zeros(mixture.means.shape[0])
-    both = np.zeros((2 * mixture.means.shape[1], mixture.means.shape[0])).T
+    both = np.zeros((mixture.means.shape[0], 2 * mixture.means.shape[1]))
     log_likelihood = 0.0
     work = partial(_block_moments, density, top=top)
     with one_blas_thread():
@@ -191,7 +191,7 @@ def maximisation(
 def statistics(mixture: Mixture, features: Singles, *, top: int | None = None) -> Statistics:
     """Zeroth and centred first moments of one side, (frames, D)."""
     density = mixture.density
-    n, f = np.zeros(len(mixture.weights)), np.zeros(mixture.means.T.shape).T
+    n, f = np.zeros(len(mixture.weights)), np.zeros(mixture.means.shape)
     with one_blas_thread():
         for block in _recut([features]):
             zeroth, sums, _ = _block_moments(density, block, top=top, moments=1)
@@ -236,7 +236,7 @@ def _block_moments(
     used = both[:, : moments * width]
     if top is None:
         found = _softmax(table, density.constant, n)
-        return n, (used.T @ table).T, found / LOG2E
+        return n, table.T @ used, found / LOG2E
     sums = np.zeros((count, moments * width), np.float32)
     found = _sparse_sums(table, density.constant, used, min(top, count), n, sums)
     return n, sums, found / LOG2E

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info
 from spklink import gmm
 from spklink.errors import SpklinkError
 from spklink.gmm import Mixture, expectation, maximisation, statistics, train
+from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -251,8 +252,8 @@ def blas_threads() -> list[int]:
 
 def test_products_run_on_one_thread_until_the_last_has_left() -> None:
     before = blas_threads()
-    with gmm.one_blas_thread():
-        with gmm.one_blas_thread():
+    with one_blas_thread():
+        with one_blas_thread():
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
@@ -260,6 +261,6 @@ def test_products_run_on_one_thread_until_the_last_has_left() -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_results_come_in_order(threads: int) -> None:
-    assert list(gmm.in_order(lambda k: k * k, range(50), threads)) == [k * k for k in range(50)]
+    assert list(in_order(lambda k: k * k, range(50), threads)) == [k * k for k in range(50)]
     with pytest.raises(ZeroDivisionError):
-        list(gmm.in_order(lambda k: 1 / (k - 30), range(50), threads))
+        list(in_order(lambda k: 1 / (k - 30), range(50), threads))

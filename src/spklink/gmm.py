@@ -18,14 +18,9 @@ speech, 1024 Gaussians, top = 8: 1.5 times as fast, the log-likelihood .01 a fra
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from typing import Any, TypeVar
+from functools import cached_property, partial
 
 import numba as nb
 import numpy as np
@@ -34,12 +29,11 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
+from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Blocks = Callable[[], Iterable[Singles]]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 BLOCK = 1024  # frames: posteriors for 1024 Gaussians are 4 MB and stay in the cache
 START_FRAMES = 20  # a Gaussian, for k-means++, and
@@ -421,61 +415,3 @@ def _shorten(frames, centre, distance):  # type: ignore[no-untyped-def]
             step = frames[t, d] - centre[d]
             square += step * step
         distance[t] = min(distance[t], square)
-
-
-def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int
-) -> Iterator[Result]:
-    """work(item) on so many threads, results in the order of the items, few of them held."""
-    if threads <= 1:
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        pending: deque[Future[Result]] = deque()
-        for item in items:
-            if len(pending) > 2 * threads:
-                yield pending.popleft().result()
-            pending.append(pool.submit(work, item))
-        while pending:
-            yield pending.popleft().result()
-
-
-class _OneThread:
-    """Holds the matrix library to one thread from the first to enter until the last has left."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside = threading.Lock(), 0
-        self.limit: Any = None
-
-    def enter(self) -> None:
-        with self.lock:
-            if self.inside == 0:
-                self.limit = _matrix_library().limit(limits=1, user_api="blas")
-                self.limit.__enter__()
-            self.inside += 1
-
-    def leave(self) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.limit.__exit__(None, None, None)
-
-
-@cache
-def _matrix_library() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-_one_thread = _OneThread()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Inside, a matrix product runs on the thread that asks for it, with the same bytes always."""
-    _one_thread.enter()
-    try:
-        yield
-    finally:
-        _one_thread.leave()

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
 from spklink.features import FrontEnd
-from spklink.gmm import in_order
 from spklink.listening import (
     Heard,
     Sound,
@@ -30,6 +29,7 @@ from spklink.listening import (
 from spklink.recognizers import gmm_ubm
 from spklink.recognizers.gmm_ubm import GmmUbm, Preset
 from spklink.tables import read_json, replacing, write_json
+from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
 VERSION = 1  # of recognizers and vectors in the cache

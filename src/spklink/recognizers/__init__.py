@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
-from spklink.gmm import in_order, one_blas_thread
 from spklink.tables import write_npz
+from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]

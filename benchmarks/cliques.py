@@ -12,14 +12,14 @@ from timing import best_of, once, ratio, seconds, show, use_one_core
 
 use_one_core()
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from spklink.assignment import peak_memory  # noqa: E402
-from spklink.cliques import find_cliques  # noqa: E402
-from spklink.inference.enumeration import enumerate_all  # noqa: E402
-from spklink.inference.network import Network, Networks, condition, take  # noqa: E402
-from spklink.likelihood import build_model, join  # noqa: E402
-from spklink.simulate import simulate  # noqa: E402
+from spklink.assignment import peak_memory
+from spklink.cliques import find_cliques
+from spklink.inference.enumeration import enumerate_all
+from spklink.inference.network import Network, Networks, condition, take
+from spklink.likelihood import build_model, join
+from spklink.simulate import simulate
 
 CLIQUES = 1000
 MILLION = 1_000_000

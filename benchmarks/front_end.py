@@ -20,12 +20,12 @@ from timing import ratio, show, use_one_core
 
 use_one_core()
 
-import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
-from scipy.signal import lfilter  # noqa: E402
-from scipy.special import ndtri  # noqa: E402
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.special import ndtri
 
-from spklink.features import (  # noqa: E402
+from spklink.features import (
     DEFAULT,
     PRESETS,
     front_end,

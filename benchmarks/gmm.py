@@ -15,13 +15,13 @@ from timing import ratio, seconds, show, use_one_core
 
 use_one_core()
 
-import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
+import numpy as np
+from numpy.typing import NDArray
 
-from spklink import gmm  # noqa: E402
-from spklink.assignment import peak_memory  # noqa: E402
-from spklink.gmm import Mixture, expectation, maximisation, statistics  # noqa: E402
-from spklink.recognizers import all_pairs, gmm_ubm, normalise  # noqa: E402
+from spklink import gmm
+from spklink.assignment import peak_memory
+from spklink.gmm import Mixture, expectation, maximisation, statistics
+from spklink.recognizers import all_pairs, gmm_ubm, normalise
 
 Singles = NDArray[np.float32]
 WIDTH = 60

@@ -14,17 +14,17 @@ from timing import best_of, once, ratio, seconds, show, use_one_core
 
 use_one_core()
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from spklink.assignment import peak_memory  # noqa: E402
-from spklink.cliques import find_cliques  # noqa: E402
-from spklink.inference.network import Network, condition  # noqa: E402
-from spklink.inference.plan import Budget, solve_network  # noqa: E402
-from spklink.inference.roof import find_optimum  # noqa: E402
-from spklink.likelihood import Model, build_model  # noqa: E402
-from spklink.links import find_links  # noqa: E402
-from spklink.posterior import Options, solve  # noqa: E402
-from spklink.simulate import Simulation, simulate  # noqa: E402
+from spklink.assignment import peak_memory
+from spklink.cliques import find_cliques
+from spklink.inference.network import Network, condition
+from spklink.inference.plan import Budget, solve_network
+from spklink.inference.roof import find_optimum
+from spklink.likelihood import Model, build_model
+from spklink.links import find_links
+from spklink.posterior import Options, solve
+from spklink.simulate import Simulation, simulate
 
 MU_2 = 15.87  # equal error rate in per cent at which calibrated Gaussian scores have mu = 2
 LIMIT_SECONDS = 10.0

@@ -193,7 +193,7 @@ def write_results(
         raise SpklinkError(f"{folder}: cannot be made ({error.strerror})") from None
     sweep(folder)
     copies = {name: inputs[name].read_bytes() for name in COPIED if name in inputs}
-    for name in (*FILES, "timings.json", "run.json"):
+    for name in ("run.json", *FILES, "timings.json"):
         (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
     for name, content in copies.items():
         write_bytes(folder / f"{name}.csv", content)

@@ -137,7 +137,7 @@ def link(
     result = Result(database, posterior)
     with stages.stage("writing the results"):
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (*OWN_FILES, "run.json"):
+        for name in ("run.json", *OWN_FILES):
             (folder / name).unlink(missing_ok=True)
         write_sides(folder, conversations, sound)
         write_problems(folder, conversations, sound)

@@ -1,31 +1,29 @@
 # Everything runs in .venv, which these targets make themselves: only python3 (with venv) and make are needed.
 PYTHON ?= python3
 BIN := .venv/bin
-UV := $(shell command -v uv 2>/dev/null)
 
 .PHONY: install demo test lint bench docs clean
 
 install: .venv/.installed
 
+# uv where it is there and reaches a package index, else venv and pip.
+define into_venv
+	@{ command -v uv >/dev/null && { test -x $(BIN)/python || uv venv -q --seed -p $(PYTHON) .venv; } \
+	  && uv pip install -q -p $(BIN)/python -e '.[$(1)]' 2>/dev/null; } || \
+	{ { test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv; } && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(1)]'; }
+endef
+
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spklink needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
-ifdef UV
-	@test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv
-	uv pip install --quiet --python $(BIN)/python -e '.[dev]'
-else
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-endif
+	@echo "setting up .venv (a minute or two, once)"
+	$(call into_venv,dev)
 	@touch $@
 
 # The peers that the benchmarks compare with; nothing else needs them.
 .venv/.bench: .venv/.installed
-ifdef UV
-	uv pip install --quiet --python $(BIN)/python -e '.[bench]'
-else
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
-endif
+	$(call into_venv,bench)
 	@touch $@
 
 demo: .venv/.installed

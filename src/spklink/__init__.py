@@ -26,7 +26,6 @@ _HOME = {
     "link": "linking",
     "evaluate": "evaluation",
     "levels": "entropy",
-    "simulate": "simulate",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

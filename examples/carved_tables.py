@@ -2,56 +2,91 @@
 
     python examples/carved_tables.py conversations.csv key.csv WORK [--preset default] [--seeds 20]
 
-Each database is linked by itself, without labels, and measured with the key. Listening is shared
-through one cache. Prints Tables 2 and 3 over all databases together.
+Each database is linked by itself, without labels (the key is read only to measure), and once more
+from the same scores with a calibration that knows the key. Listening is shared through one cache.
+Prints Tables 2 and 3 over all databases together.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from carve import carve, write
-from spklink.assignment import load
+from spklink.assignment import Database, load
+from spklink.calibrate import pairs_of, with_key
 from spklink.conversations import read_conversations
-from spklink.evaluation import best_scale, score_cliques, table_row
+from spklink.detection import measure
+from spklink.evaluation import (
+    CliqueScores,
+    best_scale,
+    error_interval,
+    keep_cliques,
+    score_cliques,
+    table_row,
+)
 from spklink.labels import read_key
-from spklink.likelihood import join
+from spklink.likelihood import Model, build_model, join
 from spklink.linking import Settings, link
 from spklink.posterior import Options, solve
+from spklink.scores import read_scores
 from spklink.show import number, percent, table, text
+from spklink.trials import read_trials
 
 
-def link_database(source, seed: int, given) -> tuple:
-    """Model, truth, clique scores and equal error rate of one carved database."""
+@dataclass(frozen=True)
+class Measured:
+    """One database under one calibration."""
+
+    model: Model
+    truth: np.ndarray
+    scores: CliqueScores
+
+
+def link_database(source, seed: int, given) -> tuple[Measured, Measured, float]:
+    """Without labels, with the key, and the equal error rate of the scores."""
     folder = given.work / f"carved-{seed}"
     path = write(source, carve(source, seed), folder)
-    out = folder / given.preset
+    out = folder / (given.preset if given.link_wccn else f"{given.preset}-plain")
     link(
         path,
         out,
-        settings=Settings(preset=given.preset, cache=given.work / "cache"),
+        settings=Settings(
+            preset=given.preset, cache=given.work / "cache", link_wccn=given.link_wccn
+        ),
         options=Options(workers=given.workers),
     )
-    database, options = load(out)
-    truth = read_key(given.key, database.conversations).bits
-    scores = score_cliques(solve(database.model, options=options), truth)
-    return database.model, truth, scores, equal_error(database, truth)
+    database, _ = load(out)
+    key = read_key(given.key, database.conversations)
+    free = measured(database.model, key.bits)
+    taught = measured(model_with_key(database, out, key.bits), key.bits)
+    eer = measure(*read_trials(out / "scores.npz", database.conversations, key)).eer
+    return free, taught, eer
 
 
-def equal_error(database, truth) -> float:
-    """Of the needed pairs: same speaker against different speakers."""
-    links, llr = database.links, database.scores.llr
-    people = database.conversations.participants
-    on_side = np.take_along_axis(people, np.stack([truth, 1 - truth], 1), 1)
-    same = on_side[links.first][:, :, None] == on_side[links.second][:, None, :]
-    target, other = np.sort(llr[same]), np.sort(llr[~same])
-    at = np.concatenate([target, other])
-    miss = np.searchsorted(target, at) / len(target)
-    alarm = 1.0 - np.searchsorted(other, at) / len(other)
-    return float(miss[np.argmin(np.abs(miss - alarm))])
+def measured(model: Model, truth: np.ndarray) -> Measured:
+    return Measured(model, truth, score_cliques(solve(model), truth))
+
+
+def model_with_key(database: Database, out: Path, truth: np.ndarray) -> Model:
+    """The same scores, calibrated by the truth."""
+    people, links = database.conversations, database.links
+    raw = read_scores(out / "scores.npz", people, links)
+    pairs, _ = pairs_of(people, links, raw, out / "sides.csv")
+    kind = database_kind(out)
+    llr = pairs.calibrated(with_key(people, pairs, truth, kind))
+    return build_model(
+        people, database.model.cliques, links, llr, weight=database.weight, prior=None
+    )
+
+
+def database_kind(out: Path) -> str:
+    from spklink.tables import read_json
+
+    return read_json(out / "calibration.json")["kind"]
 
 
 def main() -> None:
@@ -62,55 +97,63 @@ def main() -> None:
     parser.add_argument("--preset", default="default")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--no-link-wccn", dest="link_wccn", action="store_false")
     given = parser.parse_args()
     source = read_conversations(given.table)
     runs = []
     for seed in range(given.seeds):
         runs.append(link_database(source, seed, given))
-        found = runs[-1][2]
+        found = runs[-1][0].scores
         print(
             f"database {seed}: {len(found.size)} cliques, {int(found.wrong.sum())} wrong, "
-            f"{found.per_conversation.mean():.4f} bits, EER {100 * runs[-1][3]:.1f} %",
+            f"{found.per_conversation.mean():.4f} bits, EER {100 * runs[-1][2]:.1f} %",
             flush=True,
         )
-    show(runs, given.preset)
+    recipe = f"preset {given.preset}" + ("" if given.link_wccn else " without link-WCCN")
+    eer = 100 * np.mean([run[2] for run in runs])
+    text(f"EER of the scores, mean of databases {eer:.1f} %")
+    for which, name in enumerate(("without labels", "with the true labels")):
+        show([run[which] for run in runs], f"{len(runs)} carved databases, {recipe}, {name}")
 
 
-def show(runs, preset: str) -> None:
-    size = np.concatenate([run[2].size for run in runs])
-    rows = []
-    for m in (*np.unique(size), None):
-        here = [run[2].size == m if m is not None else run[2].size > 0 for run in runs]
-        parts = [run[2] for run in runs]
-        low, high, resolvable, wrong = (
-            np.concatenate([getattr(s, name)[h] for s, h in zip(parts, here, strict=True)])
-            for name in ("per_low", "per_high", "resolvable", "wrong")
-        )
-        row = table_row(low, high, resolvable, wrong)
-        rows.append(("all" if m is None else m, row))
+def show(runs: list[Measured], title: str) -> None:
+    sizes = np.unique(np.concatenate([run.scores.size for run in runs])).tolist()
     table(
-        ["conversations", "cliques", "bits", "F", "wrong", "E"],
-        [
-            (
-                name,
-                row["cliques"],
-                number(row["cross_entropy_bits"], 4),
-                number(row["confusion"], 4),
-                row["clique_errors"],
-                percent(row["clique_error_rate"], 2),
-            )
-            for name, row in rows
-        ],
-        title=f"{len(runs)} carved databases, preset {preset}, calibrated without labels",
+        ["conversations", "cliques", "bits", "F", "wrong", "E", "recalibrated", "a_min/a"],
+        [row_of(runs, size) for size in (*sizes, None)],
+        title=title,
     )
+    chance = np.concatenate([1.0 - run.scores.best_low for run in runs])
+    low, high = error_interval(chance)
+    observed = sum(int(run.scores.wrong.sum()) for run in runs)
+    text(f"wrong cliques: expected {chance.sum():.1f} (95 %: {low} to {high}), observed {observed}")
+    text()
+
+
+def row_of(runs: list[Measured], size: int | None) -> tuple:
+    here = [run.scores.size == size if size else run.scores.size > 0 for run in runs]
+    low, high, resolvable, wrong = (
+        np.concatenate([getattr(run.scores, name)[h] for run, h in zip(runs, here, strict=True)])
+        for name in ("per_low", "per_high", "resolvable", "wrong")
+    )
+    row = table_row(low, high, resolvable, wrong)
+    kept = [
+        keep_cliques(run.model, run.truth, run.scores, h) for run, h in zip(runs, here, strict=True)
+    ]
     bits, scale = best_scale(
-        join([run[0] for run in runs]), np.concatenate([run[1] for run in runs])
+        join([model for model, _ in kept if len(model.cliques)]),
+        np.concatenate([truth for _, truth in kept]),
     )
-    expected = sum(float((1.0 - run[2].best_low).sum()) for run in runs)
-    observed = sum(int(run[2].wrong.sum()) for run in runs)
-    text(f"EER of the needed pairs, mean of databases {100 * np.mean([r[3] for r in runs]):.1f} %")
-    text(f"wrong cliques: expected {expected:.1f}, observed {observed}")
-    text(f"a_min/a {number(scale, 2)}, {number(bits, 4)} bits after it")
+    return (
+        size or "all",
+        row["cliques"],
+        number(row["cross_entropy_bits"], 4),
+        number(row["confusion"], 4),
+        row["clique_errors"],
+        percent(row["clique_error_rate"], 2),
+        number(bits, 4),
+        number(scale, 2),
+    )
 
 
 if __name__ == "__main__":

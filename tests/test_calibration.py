@@ -1,99 +1,166 @@
+"""Calibrators as objects, and how they are fitted to weighted trials."""
+
 from __future__ import annotations
+
+import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 
-from spklink import SpklinkError, build_model, find_cliques, simulate, solve
-from spklink.calibration import gaussian_line, label_free, supervised
-from spklink.evaluation import score_cliques
+from spklink import SpklinkError
+from spklink.calibration import (
+    KINDS,
+    Line,
+    StepCurve,
+    Trials,
+    fit,
+    gaussian_line,
+    load,
+    logistic,
+    pair_speech,
+    save,
+    stated_default,
+    supervised,
+)
 
 
-def world(**settings):
-    made = simulate.simulate(**settings)
-    cliques = find_cliques(made.conversations)
-
-    def posterior(llr):
-        return solve(build_model(made.conversations, cliques, made.links, llr))
-
-    return made, posterior
-
-
-def calibrate(made, posterior, scale=1.0, offset=0.0, usable=None):
-    scores = scale * made.llr + offset
-    mask = np.ones(scores.shape, bool) if usable is None else usable
-    return label_free(made.links, scores, mask, scale * made.non_targets[2] + offset, posterior)
-
-
-def mean_bits(posterior, truth):
-    scores = score_cliques(posterior, truth)
-    return scores.per_conversation[scores.resolvable].mean()
+def gaussians(mu=4.0, count=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    spread = np.sqrt(2 * mu)
+    return mu + spread * rng.standard_normal(count), -mu + spread * rng.standard_normal(count)
 
 
 def test_calibrated_gaussians_need_no_line():
     """N(+-mu, 2 mu): the line of the definition is the identity."""
-    scale, offset = gaussian_line(4.0, 8.0, -4.0, 8.0)
-    assert (scale, offset) == (1.0, 0.0)
+    assert gaussian_line(4.0, 8.0, -4.0, 8.0) == (1.0, 0.0)
 
 
-def test_supervised_line_of_shifted_scores():
-    rng = np.random.default_rng(0)
-    same = 3 * (4.0 + np.sqrt(8.0) * rng.standard_normal(200_000)) + 7
-    other = 3 * (-4.0 + np.sqrt(8.0) * rng.standard_normal(200_000)) + 7
-    line = supervised(same, other)
-    assert line.scale == pytest.approx(1 / 3, rel=0.02)
-    assert line(np.array([7.0]))[0] == pytest.approx(0.0, abs=0.05)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_finds_the_way_back(kind):
+    """Calibrated scores, moved and stretched: each kind undoes that where there are trials."""
+    same, other = gaussians()
+    speech = np.zeros(len(same))
+    found = supervised(3 * same + 7, 3 * other + 7, kind, speech_same=speech, speech_other=speech)
+    assert (found.kind, found.source) == (kind, "supervised")
+    at = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
+    assert np.allclose(found(3 * at + 7, np.zeros(5)), at, atol=0.25)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "plda"])
-def test_no_label_is_nearly_as_good_as_all_labels(name):
-    free = given = 0.0
-    for seed in range(8):
-        made, posterior = world(world=name, eer=10.0, seed=seed)
-        found = calibrate(made, posterior)
-        assert found.converged
-        free += mean_bits(found.posterior, made.truth)
-        given += mean_bits(posterior(made.llr), made.truth)
-    assert free < 1.05 * given
+def test_logistic_regression_finds_the_least_cost():
+    """Against a general minimiser, with weights and priors of all kinds."""
+    rng = np.random.default_rng(1)
+    columns = np.column_stack([rng.normal(size=(300, 2)), np.ones(300)])
+    same, other = rng.random(300) * (columns[:, 0] > -0.5), rng.random(300)
+    prior = np.array([0.1, 0.5, 0.0])
+
+    def loss(theta):
+        llr = columns @ theta
+        cost = same @ np.logaddexp(0, -llr) + other @ np.logaddexp(0, llr)
+        return cost + 0.5 * prior @ theta**2
+
+    found = logistic(columns, same, other, prior, np.zeros(3))
+    best = minimize(
+        loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
+    )
+    assert np.allclose(found, best.x, atol=1e-4)
+    assert loss(found) <= best.fun + 1e-9
 
 
-def test_a_factor_or_offset_changes_nothing():
-    made, posterior = world(eer=10.0, seed=3)
-    plain = calibrate(made, posterior)
-    moved = calibrate(made, posterior, scale=12.5, offset=-800.0)
-    assert np.allclose(plain.posterior.exchanged, moved.posterior.exchanged, atol=1e-6)
-    assert moved.calibration.scale == pytest.approx(plain.calibration.scale / 12.5)
+def test_separated_scores_do_not_ask_for_infinity():
+    line = supervised(np.array([5.0, 6.0, 7.0]), np.linspace(-1, 1, 100), "lr")
+    assert 0.0 < line.scale < 100.0
 
 
-def test_large_cliques_count_too():
-    made, posterior = world(shape="network", conversations=200, eer=10.0, seed=1)
-    found = calibrate(made, posterior)
-    assert found.calibration.scale == pytest.approx(1.0, rel=0.2)
+def test_speech_changes_what_a_score_is_worth():
+    """Scores whose slope grows with the speech: lr-dur finds both, lr a compromise."""
+    rng = np.random.default_rng(2)
+    seconds = rng.uniform(3, 60, 40_000)
+    speech = np.log(seconds / 10)
+    slope = 1.0 + 0.5 * speech
+    same, other = gaussians(2.0, len(seconds), seed=3)
+    found = supervised(
+        same / slope, other / slope, "lr-dur", speech_same=speech, speech_other=speech
+    )
+    assert found.scale == pytest.approx(1.0, abs=0.05)
+    assert found.scale_speech == pytest.approx(0.5, abs=0.05)
+    assert not supervised(same / slope, other / slope, "lr").needs_speech
 
 
-def test_unusable_scores_stay_out():
-    made, posterior = world(eer=10.0, seed=4)
-    usable = np.ones(made.llr.shape, bool)
-    usable[:5] = False
-    broken = made.llr.copy()
-    broken[:5] = 1e6  # would ruin the variance
-    found = label_free(made.links, broken, usable, made.non_targets[2], posterior)
-    assert found.calibration.scale == pytest.approx(1.0, rel=0.3)
+def test_pair_speech_is_zero_at_ten_seconds():
+    found = pair_speech(
+        np.array([10.0, 10.0, 1000.0, 0.0]), np.array([0, 0, 0]), np.array([1, 2, 3])
+    )
+    assert np.allclose(found, [0.0, np.log(100.0) / 2, np.log(0.01) / 2])
 
 
-def test_too_little_to_learn_from():
-    made, posterior = world(shape="star", conversations=5)
-    with pytest.raises(SpklinkError, match="needs at least 30"):
-        calibrate(made, posterior)
-    many = np.zeros(100)
-    with pytest.raises(SpklinkError, match="all scores of known non-targets are equal"):
-        label_free(made.links, made.llr, np.ones(made.llr.shape, bool), many, posterior)
+@given(
+    st.sampled_from(KINDS),
+    st.floats(0.01, 1000.0),
+    st.floats(-1e4, 1e4),
+    st.integers(0, 3),
+)
+def test_a_factor_or_an_offset_changes_nothing(kind, factor, offset, seed):
+    same, other = gaussians(2.0, 200, seed)
+    speech = np.random.default_rng(seed).normal(size=200)
+    more = {"speech_same": speech, "speech_other": -speech}
+    plain = supervised(same, other, kind, **more)
+    moved = supervised(factor * same + offset, factor * other + offset, kind, **more)
+    assert np.allclose(plain(same, speech), moved(factor * same + offset, speech), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_and_loaded(tmp_path, kind):
+    same, other = gaussians(count=100)
+    speech = np.linspace(-1, 1, 100)
+    made = supervised(same, other, kind, speech_same=speech, speech_other=speech)
+    save(tmp_path / "c.json", made, rounds=3)
+    assert load(tmp_path / "c.json") == made
+    assert json.loads((tmp_path / "c.json").read_text())["rounds"] == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"kind": "lr"}',
+        '{"kind": "lr", "scale": "x", "offset": 0}',
+        '{"kind": "pav", "edges": [1, 0], "values": [0, 1, 2]}',
+        '{"kind": "pav", "edges": [0], "values": [1]}',
+        '{"kind": "pav", "edges": [0], "values": [2, 1]}',
+        "[1, 2]",
+    ],
+)
+def test_other_files_are_refused(write, content):
+    with pytest.raises(SpklinkError, match=r"c\.json: not a calibration"):
+        load(write("c.json", content))
+
+
+def test_a_line_by_speech_needs_speech():
+    line = Line(1.0, 0.0, 0.5, 0.0, kind="lr-dur")
+    with pytest.raises(SpklinkError, match="--sides"):
+        line(np.zeros(3))
+    with pytest.raises(SpklinkError, match="seconds of speech"):
+        fit(Trials(np.zeros(2), np.array([1.0, 0]), np.array([0, 1.0])), "lr-dur", source="")
+
+
+def test_what_cannot_be_fitted():
     with pytest.raises(SpklinkError, match="needs scores of both kinds"):
         supervised(np.zeros(0), np.zeros(5))
+    with pytest.raises(SpklinkError, match="are equal"):
+        supervised(np.zeros(5), np.zeros(5))
+    with pytest.raises(SpklinkError, match="not one of cmlg"):
+        supervised(*gaussians(count=9), "spline")
 
 
-def test_scores_that_tell_the_opposite_are_refused():
-    made, posterior = world(eer=2.0, seed=5)
-    rng = np.random.default_rng(0)
-    lower = -10.0 + 0.1 * rng.standard_normal(made.llr.shape)
-    with pytest.raises(SpklinkError, match="participant lists"):
-        label_free(made.links, lower, np.ones(lower.shape, bool), rng.normal(size=500), posterior)
+def test_the_default_says_that_it_is_a_guess():
+    line = stated_default(np.array([1.0, 3.0]), "no calls")
+    assert (line.scale, line.kind) == (1.0, "default")
+    assert "not calibrated: no calls" in line.source
+    assert stated_default(np.zeros(0), "").scale == 0.0
+
+
+def test_steps_rise_and_end():
+    curve = StepCurve((0.0, 1.0), (-2.0, 0.5, 3.0))
+    assert curve(np.array([-9.0, 0.0, 0.5, 1.0])).tolist() == [-2.0, 0.5, 0.5, 3.0]

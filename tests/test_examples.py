@@ -45,12 +45,9 @@ def test_carved_cliques_are_small_disjoint_and_resolvable(seed, tmp_path):
     assert cliques == carve.carve(table, seed)
 
 
-def test_equal_error_rate_of_gaussian_scores():
-    eer = load("eer")
-    rng = np.random.default_rng(0)
-    mu = 4.356
-    targets = mu + np.sqrt(2 * mu) * rng.standard_normal(40_000)
-    others = -mu + np.sqrt(2 * mu) * rng.standard_normal(40_000)
-    curve = eer.hull(*eer.roc(targets, others))
-    assert eer.crossing(*curve.T) == pytest.approx(0.07, abs=0.003)
-    assert eer.crossing(*eer.roc(np.ones(3), np.zeros(5))) == 0.0
+def test_worlds_without_labels(capsys, monkeypatch):
+    worlds = load("label_free_worlds")
+    monkeypatch.setattr(worlds, "WORLDS", [("gaussian", "cgn", 50, 7.0)])
+    monkeypatch.setattr("sys.argv", ["label_free_worlds.py", "--databases", "2"])
+    worlds.main()
+    assert "gaussian, cgn, 50 calls" in capsys.readouterr().out

@@ -242,7 +242,7 @@ def test_tiny_databases_get_an_answer_that_says_it_is_not_calibrated(calls, tmp_
     rows = [tuple(row.values()) for row in rows_of(calls / "conversations.csv")[:3]]
     write_table(calls / "tiny.csv", ["conversation", "audio", "participants"], rows)
     found = run(calls, tmp_path / "out", table="tiny.csv")
-    assert found.learned is None
+    assert found.calibrated.learned is None
     assert any("not calibrated" in note for note in found.notes)
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["kind"] == "default"
 

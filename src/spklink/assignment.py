@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -21,17 +21,18 @@ from typing import Any
 import numpy as np
 
 from spklink import __version__
+from spklink.calibrate import NONE, Calibrated, Choice, calibrated, pairs_of
 from spklink.cliques import find_cliques
 from spklink.conversations import Conversations, read_conversations
 from spklink.errors import SpklinkError
-from spklink.evaluation import configurations
+from spklink.evaluation import Marginals, configurations, hide_known
 from spklink.inference.beliefs import CERTAINTIES
 from spklink.inference.plan import Budget
 from spklink.labels import read_known
-from spklink.likelihood import Model, Weight, build_model, combine_prior
+from spklink.likelihood import Model, Prior, Weight, build_model, combine_prior
 from spklink.links import Links, find_links
 from spklink.posterior import Options, Posterior, Tell, solve
-from spklink.scores import Scores, needed_sides, read_scores, write_scores
+from spklink.scores import Scores, SideScores, needed_sides, read_scores, write_scores
 from spklink.tables import (
     probability_text,
     read_json,
@@ -46,7 +47,7 @@ PathName = str | PathLike[str]
 COPIED = ("conversations", "known")
 FILES = (
     *("assignments.csv", "cliques.csv", "methods.csv"),
-    *("conversations.csv", "known.csv", "llrs.npz"),
+    *("conversations.csv", "known.csv", "llrs.npz", "scores.npz", "calibration.json"),
 )
 ASSIGNMENTS = (
     *("conversation", "channel", "speaker", "probability", "clique"),
@@ -82,12 +83,25 @@ class Stages:
 
 @dataclass(frozen=True)
 class Database:
-    """All that was read: the table, which conversations share speakers, their scores, the model."""
+    """All that was read: the table, which conversations share speakers, log-likelihood-ratios, the
+    model; and where they were calibrated here, the scores before and how that came about."""
 
     conversations: Conversations
     links: Links
     scores: Scores
     model: Model
+    weight: Weight
+    raw: SideScores | None = None
+    calibrated: Calibrated | None = None
+
+    def ratios(self) -> SideScores:
+        """The log-likelihood-ratios: of the needed pairs, then of known non-targets."""
+        (one, two), others = needed_sides(self.links), self.scores.non_targets
+        return SideScores(
+            np.concatenate([one, others.side_1]),
+            np.concatenate([two, others.side_2]),
+            np.concatenate([self.scores.llr.ravel(), others.score]),
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +151,7 @@ def read_database(
     with stages.stage("reading the scores"):
         found = read_scores(scores, conversations, links)
     model = build_model(conversations, cliques, links, found.llr, weight=weight, prior=prior)
-    return Database(conversations, links, found, model)
+    return Database(conversations, links, found, model, weight)
 
 
 def assign(
@@ -145,25 +159,64 @@ def assign(
     scores: PathName,
     out: PathName,
     *,
-    weight: str = "paper",
-    beta: float | None = None,
+    calibration: Choice | None = None,
+    sides: PathName | None = None,
+    weight: Weight | None = None,
     known: PathName | None = None,
     options: Options | None = None,
     stages: Stages | None = None,
 ) -> Result:
-    """Who is on which channel, from calibrated scores; all of it is written to the folder `out`."""
-    stages = stages or Stages()
-    rule, how = Weight(weight, beta), options or Options()
+    """Who is on which channel, from scores; all of it is written to the folder `out`.
+
+    Scores are taken for log-likelihood-ratios unless a `calibration` is chosen; `sides` is a table
+    of the seconds of speech of every side.
+    """
+    stages, choice, how = stages or Stages(), calibration or Choice(NONE), options or Options()
+    rule = weight or Weight()
     database = read_database(table, scores, weight=rule, known=known, stages=stages)
-    with stages.stage("computing the posterior"):
-        result = Result(database, solve(database.model, options=how, tell=stages.progress))
+    if choice.source == NONE:
+        with stages.stage("computing the posterior"):
+            posterior = solve(database.model, options=how, tell=stages.progress)
+    else:
+        with stages.stage("calibrating and linking"):
+            database = calibrate_database(database, choice, sides, weight, known, how, stages)
+        assert database.calibrated is not None
+        posterior = database.calibrated.posterior
+    result = Result(database, posterior)
     with stages.stage("writing the results"):
-        inputs = {"conversations": table, "scores": scores, "known": known}
+        inputs = {"conversations": table, "scores": scores, "known": known, "sides": sides}
         given = {name: Path(path) for name, path in inputs.items() if path is not None}
-        settings = {**how.as_json(), "weight": weight, "beta": beta}
+        settings = {**how.as_json(), "calibration": choice.as_json()}
         write_results(result, Path(out), settings, given, how.seed)
     write_timings(Path(out), stages)
     return result
+
+
+def calibrate_database(
+    database: Database,
+    choice: Choice,
+    sides: PathName | None,
+    weight: Weight | None,
+    known: PathName | None,
+    how: Options,
+    stages: Stages,
+) -> Database:
+    """The same database with its scores as log-likelihood-ratios."""
+    table = database.conversations
+    pairs, others = pairs_of(table, database.links, database.scores, sides)
+    found = calibrated(
+        table,
+        pairs,
+        choice,
+        known=read_known(known, table) if known is not None else None,
+        weight=weight,
+        options=how,
+        tell=stages.progress,
+    )
+    raw = replace(database, scores=replace(database.scores, non_targets=others)).ratios()
+    others = replace(others, score=found.non_target_llr)
+    scores = replace(database.scores, llr=found.llr, non_targets=others)
+    return Database(table, database.links, scores, found.posterior.model, found.weight, raw, found)
 
 
 def load(folder: PathName, *, workers: int = 1) -> tuple[Database, Options]:
@@ -183,6 +236,23 @@ def load(folder: PathName, *, workers: int = 1) -> tuple[Database, Options]:
     return database, Options(settings["method"], budget, run["seed"], workers)
 
 
+def consistency(folder: PathName, *, workers: int = 1) -> Marginals:
+    """Known channels of a results folder, hidden a tenth at a time and predicted from the rest."""
+    database, options = load(folder, workers=workers)
+    bits = database.model.prior.clamped
+    if not (bits >= 0).any():
+        raise SpklinkError(
+            f"{folder}: no channels are known for certain, so there is nothing to hide; "
+            "give --key, or link with --known"
+        )
+    table, links = database.conversations, database.links
+    prior = Prior(database.model.prior.log_odds, np.full(len(table), -1, np.int8))
+    model = build_model(
+        table, find_cliques(table), links, database.scores.llr, weight=database.weight, prior=prior
+    )
+    return hide_known(model, bits, seed=options.seed, options=options)
+
+
 def write_results(
     result: Result, folder: Path, settings: dict[str, Any], inputs: dict[str, Path], seed: int
 ) -> None:
@@ -198,8 +268,10 @@ def write_results(
     for name, content in copies.items():
         write_bytes(folder / f"{name}.csv", content)
     database = result.database
-    sides = needed_sides(database.links)
-    write_scores(folder / "llrs.npz", database.conversations, *sides, database.scores.llr.ravel())
+    write_scores(folder / "llrs.npz", database.conversations, database.ratios())
+    if database.raw is not None and database.calibrated is not None:
+        write_scores(folder / "scores.npz", database.conversations, database.raw)
+        write_json(folder / "calibration.json", database.calibrated.as_json())
     write_csv(folder / "assignments.csv", ASSIGNMENTS, assignment_rows(result))
     write_csv(folder / "cliques.csv", CLIQUES, clique_rows(result))
     write_csv(folder / "methods.csv", METHODS, method_rows(result))
@@ -271,11 +343,12 @@ def _middle(low: float, high: float) -> str:
 
 def _run(result: Result, settings: dict[str, Any], inputs: dict[str, Path]) -> dict[str, Any]:
     """What was run on what: all that is needed to do it again, and no clock time."""
+    weight = result.database.weight
     return {
         "spklink": __version__,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("numba", "numpy", "scipy")},
-        "settings": settings,
+        "settings": settings | {"weight": weight.rule, "beta": weight.beta},
         "inputs": {
             name: {"file": path.name, "sha256": sha256(path)} for name, path in inputs.items()
         },

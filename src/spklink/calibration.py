@@ -1,56 +1,154 @@
-"""From raw scores to log-likelihood-ratios, with the truth or without a single label.
+"""From raw scores to log-likelihood-ratios: small frozen objects, and how they are fitted.
 
-CMLG (the paper's choice): same- and different-speaker scores are taken for Gaussians of one
-variance, so the log-likelihood-ratio is a straight line, lambda = scale * score + offset.
+  cmlg     the paper's: same- and different-speaker scores are Gaussians of one variance, so the
+           log-likelihood-ratio is a straight line in the score
+  lr       a straight line by logistic regression, both classes with half of the weight
+  lr-dur   the same, with a slope and an offset that change with the seconds of speech
+  pav      a rising step function: pooled adjacent violators
+  default  one unit a standard deviation: a guess for where there is nothing to learn from
 
-Without labels the participant lists give enough. Two sides of one call, and sides of calls that
-share no participant, are certainly different people; and of the side pairs through which two calls
-share a speaker exactly one is the same person. So the unknown channels are summed out: under the
-current line, the posterior says how probable each pair is the same person (E-step), and those
-expectations make the next line (M-step).
+A line is lambda = (scale + scale_speech l) s + offset + offset_speech l, where l tells how much
+speech a pair of sides has: l = ln(t_1 t_2) / 2 - ln 10, 0 at ten seconds each.
+
+Everything is fitted to weighted trials, so the truth (weights 0 and 1) and expectations of it
+(module `learning`) go the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
-from spklink.links import Links
-from spklink.posterior import Posterior
+from spklink.tables import read_json, write_json
 
 Floats = NDArray[np.float64]
-ROUNDS = 40
-SETTLED = 1e-4  # relative change of the scale
-START = 0.5  # first scale, a standard deviation of the known non-targets
-FEWEST_NON_TARGETS = 30
+KINDS = ("cmlg", "lr", "lr-dur", "pav")
+SHORTEST = 0.1  # seconds of speech; less counts as this
+# Strength of the Gaussian priors of a logistic regression, to be divided by the number of targets:
+# they keep a few well separated targets from asking for an infinite slope, and fade with many.
+SLOPE_PRIOR = 0.01
+SPEECH_PRIOR = 0.1
+NEWTON_STEPS = 100
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """A straight line from score to log-likelihood-ratio, and where it comes from."""
+class Line:
+    """A straight line from score to log-likelihood-ratio, perhaps another for each l."""
 
     scale: float
     offset: float
+    scale_speech: float = 0.0
+    offset_speech: float = 0.0
     kind: str = "cmlg"
-    source: str = "given"
+    source: str = "given"  # where it comes from: supervised, labelfree, given, ...
 
-    def __call__(self, scores: Floats) -> Floats:
-        return self.scale * scores + self.offset
+    @property
+    def needs_speech(self) -> bool:
+        return self.scale_speech != 0.0 or self.offset_speech != 0.0
+
+    def __call__(self, scores: Floats, speech: Floats | None = None) -> Floats:
+        if speech is None or not self.needs_speech:
+            if self.needs_speech:
+                raise SpklinkError(
+                    "this calibration (lr-dur) needs the seconds of speech of every side; give "
+                    "--sides sides.csv, or calibrate with --kind lr"
+                )
+            return self.scale * scores + self.offset
+        slope = self.scale + self.scale_speech * speech
+        return slope * scores + self.offset + self.offset_speech * speech
+
+    def unstandardised(self, centre: float, spread: float) -> Line:
+        """This line of (score - centre) / spread, as a line of the score."""
+        scale, scale_speech = self.scale / spread, self.scale_speech / spread
+        return replace(
+            self,
+            scale=scale,
+            offset=self.offset - scale * centre,
+            scale_speech=scale_speech,
+            offset_speech=self.offset_speech - scale_speech * centre,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)
-class LabelFree:
-    """The outcome of calibration without labels, and how it came about."""
+class StepCurve:
+    """Scores from edges[k - 1] up to below edges[k] mean values[k]."""
 
-    calibration: Calibration
-    rounds: int
-    converged: bool
-    history: list[float]  # scale after every round, a standard deviation of the non-targets
-    posterior: Posterior
+    edges: tuple[float, ...]
+    values: tuple[float, ...]
+    kind: str = "pav"
+    source: str = "given"
+    needs_speech: bool = field(default=False, repr=False)
+
+    def __call__(self, scores: Floats, speech: Floats | None = None) -> Floats:
+        place = np.searchsorted(np.array(self.edges), scores, side="right")
+        return np.asarray(np.array(self.values)[place], np.float64)
+
+    def unstandardised(self, centre: float, spread: float) -> StepCurve:
+        return replace(self, edges=tuple(centre + spread * edge for edge in self.edges))
+
+    def as_json(self) -> dict[str, Any]:
+        found = asdict(self)
+        del found["needs_speech"]
+        return found
+
+
+Calibration = Line | StepCurve
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Scores with how much each counts as the same speaker and as different speakers."""
+
+    scores: Floats
+    same: Floats
+    other: Floats
+    speech: Floats | None = None
+
+
+def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> None:
+    """JSON that a person can read; `more` says how it came about."""
+    write_json(path, calibration.as_json() | more)
+
+
+def load(path: str | PathLike[str]) -> Calibration:
+    """A calibration that `save` wrote; its source becomes the file."""
+    found = read_json(path)
+    try:
+        names = StepCurve if found["kind"] == "pav" else Line
+        values = {k: found[k] for k in names.__dataclass_fields__ if k in found}
+        if names is StepCurve:
+            curve = StepCurve(**values | {k: tuple(values[k]) for k in ("edges", "values")})
+            _check_curve(curve)
+            return curve
+        line = Line(**values)
+        numbers = (line.scale, line.offset, line.scale_speech, line.offset_speech)
+        if not all(isinstance(x, (int, float)) and np.isfinite(x) for x in numbers):
+            raise ValueError("its numbers are not finite")
+        return line
+    except (TypeError, KeyError, ValueError) as error:
+        raise SpklinkError(f"{path}: not a calibration saved by spklink ({error})") from None
+
+
+def _check_curve(curve: StepCurve) -> None:
+    edges, values = np.array(curve.edges, np.float64), np.array(curve.values, np.float64)
+    if len(values) != len(edges) + 1 or not np.isfinite(np.concatenate([edges, values])).all():
+        raise ValueError("its steps are not finite numbers, one more than its edges")
+    if (np.diff(edges) <= 0.0).any() or (np.diff(values) < 0.0).any():
+        raise ValueError("its steps do not rise")
+
+
+def pair_speech(seconds: Floats, side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> Floats:
+    """l of pairs of sides."""
+    log = np.log(np.maximum(seconds, SHORTEST) / 10.0)
+    return np.asarray((log[side_1] + log[side_2]) / 2.0)
 
 
 def gaussian_line(
@@ -62,66 +160,122 @@ def gaussian_line(
     return scale, -scale * (mean_same + mean_other) / 2.0
 
 
-def supervised(same: Floats, other: Floats) -> Calibration:
-    """CMLG from scores whose truth is known."""
+def fit(trials: Trials, kind: str, *, source: str, start: Line | None = None) -> Calibration:
+    """The calibration of one kind that suits weighted trials best."""
+    if kind not in KINDS:
+        raise SpklinkError(f"calibration kind {kind!r} is not one of {', '.join(KINDS)}")
+    if not (trials.same.sum() > 0.0 and trials.other.sum() > 0.0):
+        raise SpklinkError("calibration needs scores of the same and of different speakers")
+    if kind == "cmlg":
+        return _fit_gaussians(trials, source)
+    if kind == "pav":
+        return _fit_steps(trials, source)
+    if kind == "lr-dur" and trials.speech is None:
+        raise SpklinkError("calibration lr-dur needs the seconds of speech of every side")
+    return _fit_logistic(trials, kind, source, start)
+
+
+def _fit_gaussians(trials: Trials, source: str) -> Line:
+    def moments(weight: Floats) -> tuple[float, float]:
+        mean = np.average(trials.scores, weights=weight)
+        return float(mean), float(np.average((trials.scores - mean) ** 2, weights=weight))
+
+    return Line(*gaussian_line(*moments(trials.same), *moments(trials.other)), source=source)
+
+
+def _fit_steps(trials: Trials, source: str) -> StepCurve:
+    from spklink.detection import pav
+
+    same, other = trials.same > 0.0, trials.other > 0.0
+    steps = pav(trials.scores[same], trials.scores[other], trials.same[same], trials.other[other])
+    return StepCurve(tuple(steps.edges.tolist()), tuple(steps.llr.tolist()), source=source)
+
+
+def _fit_logistic(trials: Trials, kind: str, source: str, start: Line | None) -> Line:
+    """Newton's method on the cross entropy at even odds, with priors that fade with the targets."""
+    targets = float(trials.same.sum())
+    columns = [trials.scores, np.ones_like(trials.scores)]
+    prior = [SLOPE_PRIOR, 0.0]
+    theta = [1.0, 0.0] if start is None else [start.scale, start.offset]
+    if kind == "lr-dur":
+        speech = cast("Floats", trials.speech)
+        columns += [trials.scores * speech, speech]
+        prior += [SPEECH_PRIOR, SPEECH_PRIOR]
+        theta += [0.0, 0.0] if start is None else [start.scale_speech, start.offset_speech]
+    found = logistic(
+        np.stack(columns, axis=1),
+        trials.same / (2.0 * targets),
+        trials.other / (2.0 * trials.other.sum()),
+        np.array(prior) / targets,
+        np.array(theta),
+    )
+    scale, offset, scale_speech, offset_speech = (*found.tolist(), 0.0, 0.0)[:4]
+    return Line(scale, offset, scale_speech, offset_speech, kind=kind, source=source)
+
+
+def logistic(columns: Floats, same: Floats, other: Floats, prior: Floats, theta: Floats) -> Floats:
+    """theta of least weighted cross entropy of `columns @ theta`, plus prior theta^2 / 2."""
+    from scipy.special import expit
+
+    def loss(at: Floats) -> float:
+        llr = columns @ at
+        cost = same @ np.logaddexp(0.0, -llr) + other @ np.logaddexp(0.0, llr)
+        return float(cost + 0.5 * prior @ at**2)
+
+    now = loss(theta)
+    for _ in range(NEWTON_STEPS):
+        share = expit(columns @ theta)
+        slope = columns.T @ (other * share - same * (1.0 - share)) + prior * theta
+        curve = (columns * ((same + other) * share * (1.0 - share))[:, None]).T @ columns
+        curve[np.diag_indices_from(curve)] += prior + 1e-12  # never singular
+        step = np.linalg.solve(curve, slope)
+        length = 1.0
+        while length > 1e-8 and loss(theta - length * step) > now:
+            length /= 2.0
+        before, theta = now, theta - length * step
+        now = loss(theta)
+        if before - now <= 1e-13:
+            break
+    return theta
+
+
+def supervised(
+    same: Floats,
+    other: Floats,
+    kind: str = "cmlg",
+    *,
+    speech_same: Floats | None = None,
+    speech_other: Floats | None = None,
+) -> Calibration:
+    """From scores whose truth is known."""
     if len(same) < 2 or len(other) < 2:
         raise SpklinkError(
             f"calibration needs scores of both kinds; found {len(same)} of the same speaker and "
             f"{len(other)} of different speakers"
         )
-    line = gaussian_line(same.mean(), same.var(), other.mean(), other.var())
-    return Calibration(*line, source="supervised")
+    speech = None
+    if speech_same is not None and speech_other is not None:
+        speech = np.concatenate([speech_same, speech_other])
+    centre, spread = standard(other)
+    weight = np.repeat([1.0, 0.0], [len(same), len(other)])
+    scores = (np.concatenate([same, other]) - centre) / spread
+    trials = Trials(scores, weight, 1.0 - weight, speech)
+    return fit(trials, kind, source="supervised").unstandardised(centre, spread)
 
 
-def label_free(
-    links: Links,
-    scores: Floats,
-    usable: NDArray[np.bool_],
-    non_targets: Floats,
-    solve: Callable[[Floats], Posterior],
-) -> LabelFree:
-    """Constraint EM. `scores` and `usable` are (E, 2, 2); `solve` maps log-likelihood-ratios of the
-    pairs to the posterior. Scores that are not usable stay at a log-likelihood-ratio of 0.
-    """
-    if len(non_targets) < FEWEST_NON_TARGETS:
-        raise SpklinkError(
-            f"calibration without labels needs at least {FEWEST_NON_TARGETS} scores of sides that "
-            f"are certainly different people; found {len(non_targets)}: the table has too few "
-            "conversations that share no participant; give --calibration"
-        )
-    centre, spread = float(non_targets.mean()), float(non_targets.std())
-    if not spread > 0.0:
-        raise SpklinkError("all scores of known non-targets are equal: there is nothing to learn")
-    # Standardised, so that a factor or an offset on all scores changes nothing.
-    z, scale, offset = (scores - centre) / spread, START, 0.0
-    history: list[float] = []
-    posterior = solve(np.where(usable, START * z, 0.0))
-    for _ in range(ROUNDS):
-        scale, offset = _maximise(links, z, usable, posterior)
-        history.append(scale)
-        posterior = solve(np.where(usable, scale * z + offset, 0.0))
-        if len(history) > 1 and abs(history[-1] - history[-2]) <= SETTLED * abs(history[-1]):
-            break
-    line = Calibration(scale / spread, offset - scale * centre / spread, source="labelfree")
-    settled = len(history) < ROUNDS
-    return LabelFree(line, len(history), settled, history, posterior)
+def standard(others: Floats) -> tuple[float, float]:
+    """Mean and spread of different-speaker scores: all fits work in these units, so that a factor
+    or an offset on all scores changes nothing."""
+    centre, spread = float(others.mean()), float(others.std())
+    if not spread > 1e-12 * max(1.0, abs(centre)):
+        raise SpklinkError("all scores of different speakers are equal: there is nothing to learn")
+    return centre, spread
 
 
-def _maximise(
-    links: Links, z: Floats, usable: NDArray[np.bool_], posterior: Posterior
-) -> tuple[float, float]:
-    """The line from expected same-speaker scores; non-targets have mean 0 and variance 1."""
-    weight = posterior.link_probabilities(links) * usable[links.pair]
-    total = weight.sum()
-    if not total > 0.0:
-        raise SpklinkError("no two conversations with usable sound share a speaker")
-    value = z[links.pair]
-    mean = float((weight * value).sum() / total)
-    variance = float((weight * (value - mean) ** 2).sum() / total)
-    scale, offset = gaussian_line(mean, variance, 0.0, 1.0)
-    if not scale > 0.0:
-        raise SpklinkError(
-            "calibration without labels failed: same-speaker scores do not come out higher than "
-            "different-speaker ones; are the participant lists right?"
-        )
-    return scale, offset
+def stated_default(scores: Floats, why: str) -> Line:
+    """One unit of log-likelihood-ratio a standard deviation of all scores: a guess, and said so."""
+    spread = float(scores.std()) if len(scores) else 0.0
+    scale = 1.0 / spread if spread > 0.0 else 0.0
+    centre = float(scores.mean()) if len(scores) else 0.0
+    source = f"probabilities are not calibrated: {why}"
+    return Line(scale, -scale * centre, kind="default", source=source)

@@ -16,28 +16,37 @@ import typer
 from spklink.options import (
     BadAudio,
     Beta,
+    CalibrationOption,
     Eer,
+    Fallback,
     Gigabytes,
     Json,
+    Kind,
+    KindName,
     Known,
     Method,
     MethodName,
     Out,
     PresetName,
     RecognizerName,
+    Scores,
     Seconds,
     Seed,
     ShapeName,
+    SidesTable,
     Table,
     WeightName,
     WeightOption,
     Workers,
     World,
     WorldName,
+    WrongLists,
 )
 
 if TYPE_CHECKING:
+    from spklink.calibrate import Choice
     from spklink.evaluation import Evaluation
+    from spklink.likelihood import Weight
 
 app = typer.Typer(
     name="spklink",
@@ -74,11 +83,14 @@ def options(
 @app.command(epilog="Example:  spklink assign conversations.csv --scores scores.csv -o results")
 def assign(
     table: Table,
-    scores: Annotated[
-        Path, typer.Option("--scores", help="Calibrated log-likelihood-ratios, .csv or .npz.")
-    ],
+    scores: Scores,
     out: Out,
-    weight: WeightOption = WeightName.paper,
+    calibration: CalibrationOption = "none",
+    kind: Kind = None,
+    sides: SidesTable = None,
+    fallback: Fallback = None,
+    wrong_lists: WrongLists = 0.0,
+    weight: WeightOption = WeightName.auto,
     beta: Beta = None,
     known: Known = None,
     method: Method = MethodName.auto,
@@ -100,17 +112,37 @@ def assign(
             table,
             scores,
             out,
-            weight=weight.value,
-            beta=beta,
+            calibration=_choice(calibration, kind, fallback, wrong_lists),
+            sides=sides,
+            weight=_weight(weight, beta),
             known=known,
             options=options,
             stages=stages,
         )
     found = result.summary()
+    calibrated = result.database.calibrated
+    notes = [] if calibrated is None or not calibrated.note else [calibrated.note]
     if as_json:
-        _print_json(found | {"out": str(out)})
+        _print_json(found | {"notes": notes, "out": str(out)})
     else:
-        show.summary(found, out)
+        show.summary(found, out, notes)
+
+
+def _choice(
+    source: str, kind: KindName | None, fallback: Path | None, wrong_lists: float
+) -> Choice:
+    from spklink.calibrate import Choice
+
+    return Choice(source, None if kind is None else kind.value, fallback, wrong_lists)
+
+
+def _weight(name: WeightName, beta: float | None) -> Weight | None:
+    """None leaves the rule to calibration; a beta alone asks for the rule that has one."""
+    from spklink.likelihood import Weight
+
+    if name is WeightName.auto:
+        return None if beta is None else Weight("book", beta)
+    return Weight(name.value, beta)
 
 
 @app.command(epilog="Example:  spklink link conversations.csv -o results --claimed claimed.csv")
@@ -154,7 +186,17 @@ def link(
     retrain: Annotated[
         bool, typer.Option("--retrain", help="Train anew on the calls as they are now.")
     ] = False,
-    weight: WeightOption = WeightName.paper,
+    calibration: CalibrationOption = "labelfree",
+    kind: Kind = None,
+    fallback: Fallback = None,
+    wrong_lists: WrongLists = 0.0,
+    link_wccn: Annotated[
+        bool,
+        typer.Option(
+            "--link-wccn/--no-link-wccn", help="Compare voices again as the links teach (default)."
+        ),
+    ] = True,
+    weight: WeightOption = WeightName.auto,
     beta: Beta = None,
     method: Method = MethodName.auto,
     budget_seconds: Seconds = 60.0,
@@ -170,7 +212,6 @@ def link(
 
     from spklink import show
     from spklink.inference.plan import Budget
-    from spklink.likelihood import Weight
     from spklink.linking import Settings
     from spklink.linking import link as run
     from spklink.posterior import Options
@@ -179,7 +220,9 @@ def link(
         preset=preset.value,
         components=components,
         background=background,
-        weight=Weight(weight.value, beta),
+        calibration=_choice(calibration, kind, fallback, wrong_lists),
+        link_wccn=link_wccn,
+        weight=_weight(weight, beta),
         min_speech=min_speech,
         skip_bad_audio=on_bad_audio is BadAudio.skip,
         all_pairs=all_pairs,
@@ -208,6 +251,87 @@ def link(
     show.linked(found, out)
     if measured is not None:
         show.evaluation(measured)
+
+
+@app.command(
+    epilog="Example:  spklink calibrate conversations.csv --scores scores.csv -o calibration.json"
+)
+def calibrate(
+    table: Table,
+    scores: Scores,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the calibration (JSON).")],
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The truth; without it no label is used.")
+    ] = None,
+    kind: Kind = None,
+    sides: SidesTable = None,
+    known: Known = None,
+    wrong_lists: WrongLists = 0.0,
+    weight: WeightOption = WeightName.auto,
+    beta: Beta = None,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Learn how scores become log-likelihood-ratios: from a key, or without a single label."""
+    from spklink import show
+    from spklink.assignment import read_database
+    from spklink.calibrate import learn
+    from spklink.labels import read_key, read_known
+    from spklink.likelihood import Weight
+    from spklink.posterior import Options
+    from spklink.tables import write_json
+
+    rule = _weight(weight, beta)
+    with show.stages_on_stderr() as stages:
+        database = read_database(table, scores, weight=rule or Weight(), stages=stages)
+        people = database.conversations
+        with stages.stage("calibrating"):
+            found = learn(
+                people,
+                database.links,
+                database.scores,
+                _choice("labelfree", kind, None, wrong_lists),
+                sides=sides,
+                key=None if key is None else read_key(key, people),
+                known=None if known is None else read_known(known, people),
+                weight=rule,
+                options=Options(seed=seed, workers=workers),
+                tell=stages.progress,
+            )
+    write_json(out, found)
+    if as_json:
+        _print_json(found | {"out": str(out)})
+    else:
+        show.calibration(found, out)
+
+
+@app.command(
+    epilog="Example:  spklink detect conversations.csv --scores scores.csv --key key.csv --json"
+)
+def detect(
+    table: Table,
+    scores: Scores,
+    key: Annotated[Path, typer.Option("--key", help="The truth: conversation,channel,speaker.")],
+    as_json: Json = False,
+) -> None:
+    """How well the scores tell the same speaker from others: EER, Cllr, minimum costs."""
+    from spklink import show
+    from spklink.conversations import read_conversations
+    from spklink.detection import measure
+    from spklink.labels import read_key
+    from spklink.trials import read_trials
+
+    with show.stages_on_stderr() as stages:
+        with stages.stage("reading the scores"):
+            people = read_conversations(table)
+            targets, others = read_trials(scores, people, read_key(key, people))
+        with stages.stage("measuring"):
+            found = measure(targets, others)
+    if as_json:
+        _print_json(found.as_json())
+    else:
+        show.detection(found)
 
 
 @app.command(epilog="Example:  spklink demo")
@@ -267,14 +391,31 @@ def _evaluate(out: Path, key: Path, workers: int) -> Evaluation:
 
 @app.command(epilog="Example:  spklink evaluate results --key key.csv --json")
 def evaluate(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder written by assign.")],
-    key: Annotated[Path, typer.Option("--key", help="The truth: conversation,channel,speaker.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder written by link or assign.")],
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            help="The truth: conversation,channel,speaker. Without it known channels are hidden "
+            "in turn, predicted, and compared.",
+        ),
+    ] = None,
     workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
-    """Measure results against the truth: the paper's Tables 2 and 3."""
+    """Measure results against the truth (the paper's Tables 2 and 3), or against known channels."""
     from spklink import show
 
+    if key is None:
+        from spklink.assignment import consistency
+
+        with show.stages_on_stderr() as stages, stages.stage("hiding known channels"):
+            found = consistency(out, workers=workers)
+        if as_json:
+            _print_json(found.as_json())
+        else:
+            show.marginals(found, "Known channels, hidden and predicted")
+        return
     result = _evaluate(out, key, workers)
     if as_json:
         _print_json(result.as_json())
@@ -343,7 +484,7 @@ def simulate(
     shape: Annotated[ShapeName, typer.Option("--shape", help="Who talks to whom.")] = ShapeName.cgn,
     conversations: Annotated[
         int | None,
-        typer.Option("--conversations", help="Number of conversations (star, network; 100)."),
+        typer.Option("--conversations", help="Number of conversations (cgn 348, others 100)."),
     ] = None,
     world: World = WorldName.gaussian,
     eer: Eer = 7.0,

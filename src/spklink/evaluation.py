@@ -85,15 +85,33 @@ class Row:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Resolvable cliques whose maximum posterior lies in [low, high)."""
+    """Answers (cliques, or conversations) whose probability lies in [low, high)."""
 
     low: float
     high: float
-    cliques: int
-    predicted: float  # mean maximum posterior
+    count: int
+    predicted: float  # mean probability of the answers
     observed: float  # share of them that are right
     observed_low: float  # 95 % Wilson interval
     observed_high: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """How good the probabilities of single conversations are: those of resolvable cliques, or some
+    whose channels were known and hidden. Estimates and intervals count by their middle."""
+
+    conversations: int
+    wrong: int
+    expected_wrong: float | None
+    wrong_low: int  # 95 % of what these probabilities imply
+    wrong_high: int
+    brier: float | None  # mean squared error of the probability of "exchanged"
+    log_score_bits: float | None  # mean -log2 of the probability of the truth
+    reliability: list[Reliability]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"reliability": _bins_json(self.reliability, "conversations")}
 
 
 @dataclass(frozen=True)
@@ -108,7 +126,9 @@ class Evaluation:
     at_least_two: Row
     all: Row
     expected_clique_errors: float | None
+    implied_errors: tuple[int, int]  # 95 % of the numbers of wrong cliques the posteriors imply
     reliability: list[Reliability]
+    marginals: Marginals
     intervals: Intervals = field(default_factory=dict)  # of the totals that are not exact
 
     def as_json(self) -> dict[str, Any]:
@@ -129,8 +149,18 @@ class Evaluation:
             "all": self.all.as_json(),
             "expected_clique_errors": self.expected_clique_errors,
             **ends(expected),
-            "reliability": [asdict(bin_) for bin_ in self.reliability],
+            "implied_clique_errors": list(self.implied_errors),
+            "reliability": _bins_json(self.reliability, "cliques"),
+            "marginals": self.marginals.as_json(),
         }
+
+
+def _bins_json(bins: list[Reliability], name: str) -> list[dict[str, Any]]:
+    """The count of a bin goes by the name of what is counted."""
+    return [
+        {(name if key == "count" else key): value for key, value in asdict(bin_).items()}
+        for bin_ in bins
+    ]
 
 
 def ends(intervals: Intervals) -> dict[str, float | None]:
@@ -183,11 +213,63 @@ def evaluate(
             (1.0 - scores.best_high[open_]).sum(),
             (1.0 - scores.best_low[open_]).sum(),
         ),
+        implied_errors=error_interval(1.0 - (scores.best_low + scores.best_high)[open_] / 2.0),
         reliability=reliability(
             (scores.best_low + scores.best_high)[open_] / 2.0, ~scores.wrong[open_]
         ),
+        marginals=measure_marginals(posterior.exchanged[counted], truth[counted]),
         intervals=intervals,
     )
+
+
+def measure_marginals(exchanged: Floats, truth: Bits) -> Marginals:
+    """Of conversations with a known truth (0 or 1) and P(exchanged)."""
+    chance = np.maximum(exchanged, 1.0 - exchanged)
+    right = np.where(exchanged == 0.5, True, (exchanged > 0.5) == (truth == 1))
+    of_truth = np.where(truth == 1, exchanged, 1.0 - exchanged)
+    count = len(truth)
+    with np.errstate(divide="ignore"):
+        bits = -np.log2(of_truth)
+    low, high = error_interval(1.0 - chance)
+    return Marginals(
+        conversations=count,
+        wrong=int((~right).sum()),
+        expected_wrong=float((1.0 - chance).sum()) if count else None,
+        wrong_low=low,
+        wrong_high=high,
+        brier=float(((exchanged - truth) ** 2).mean()) if count else None,
+        log_score_bits=_finite(float(bits.mean())) if count else None,
+        reliability=reliability(chance, right),
+    )
+
+
+def hide_known(
+    model: Model, bits: Bits, *, folds: int = 10, seed: int = 0, options: Options | None = None
+) -> Marginals:
+    """Consistency without a key: conversations whose channels somebody knows are hidden, a part of
+    them at a time, predicted from all else, and compared. `model` must not know them already."""
+    known = np.random.default_rng(seed).permutation(np.flatnonzero(bits >= 0))
+    known = known[model.cliques.resolvable[model.cliques.label[known]]]
+    exchanged = np.full(len(bits), np.nan)
+    for hidden in np.array_split(known, min(folds, len(known))) if len(known) else ():
+        rest = bits.copy()
+        rest[hidden] = -1
+        exchanged[hidden] = solve(model, rest, options=options).exchanged[hidden]
+    known = np.sort(known)
+    return measure_marginals(exchanged[known], bits[known])
+
+
+def error_interval(chance: Floats, share: float = 0.95) -> tuple[int, int]:
+    """Of independent errors with these probabilities, the numbers of them that bound the middle
+    `share` of what can happen: exactly, by adding one error after the other."""
+    law = np.ones(1)
+    spread = float(np.sqrt((chance * (1.0 - chance)).sum()))
+    most = int(chance.sum() + 10.0 * spread + 20.0)  # more is out of the question
+    for p in chance[chance > 0.0]:
+        law = np.convolve(law, [1.0 - p, p])[: most + 1]
+    total = np.cumsum(law)
+    tail = (1.0 - share) / 2.0
+    return int(np.searchsorted(total, tail)), int(np.searchsorted(total, 1.0 - tail))
 
 
 def _figure(intervals: Intervals, name: str, low: float, high: float) -> float | None:
@@ -343,7 +425,7 @@ def _mean_likelihood(model: Model, posterior: Posterior) -> Floats:
 
 
 def reliability(probability: Floats, right: NDArray[np.bool_]) -> list[Reliability]:
-    """Predicted against observed share of right cliques, in bins of the maximum posterior."""
+    """Predicted against observed share of right answers, in bins of their probability."""
     edges = np.array(RELIABILITY_EDGES)
     place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, len(edges) - 2)
     bins = []
@@ -357,7 +439,7 @@ def reliability(probability: Floats, right: NDArray[np.bool_]) -> list[Reliabili
             Reliability(
                 low=float(edges[k]),
                 high=float(edges[k + 1]),
-                cliques=count,
+                count=count,
                 predicted=float(probability[here].mean()),
                 observed=share,
                 observed_low=low,

@@ -15,26 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.assignment import Database, PathName, Result, Stages, write_results, write_timings
-from spklink.calibration import Calibration, LabelFree, label_free
+from spklink.calibrate import Calibrated, Choice, calibrated
+from spklink.calibration import pair_speech
 from spklink.claims import write_suspects
-from spklink.cliques import find_cliques
 from spklink.conversations import Conversations, read_conversations
 from spklink.errors import SpklinkError
 from spklink.features import PRESETS as FRONT_ENDS
 from spklink.labels import Labels, read_key, read_known
-from spklink.likelihood import Weight, build_model, combine_prior
+from spklink.learning import Pairs
+from spklink.likelihood import Weight
 from spklink.links import Links, find_links
 from spklink.listening import Sound, hear, write_problems, write_sides
-from spklink.posterior import Options, Posterior, solve
-from spklink.recognizers import gmm_ubm, normalise
+from spklink.posterior import Options
+from spklink.recognizers import gmm_ubm, link_wccn, normalise
 from spklink.recognizers.gmm_ubm import Preset
-from spklink.scores import Scores, known_non_targets, needed_sides, write_scores
-from spklink.tables import sweep, write_json
+from spklink.scores import Scores, SideScores, known_non_targets, needed_sides
+from spklink.tables import sweep
 from spklink.training import Trained, Trainer, name_of, prepare
 
 Floats = NDArray[np.float64]
+Sides = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-OWN_FILES = ("sides.csv", "problems.csv", "suspects.csv", "scores.npz", "calibration.json")
+OWN_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class Settings:
     preset: str = "default"
     components: int | None = None
     background: Path | None = None
-    weight: Weight = field(default_factory=Weight)
+    calibration: Choice = field(default_factory=Choice)
+    link_wccn: bool = True  # where the preset has it
+    weight: Weight | None = None  # None: the paper's, unless known channels ask for another
     min_speech: float = 2.0  # seconds; sides with less are not used
     skip_bad_audio: bool = False
     all_pairs: bool = False
@@ -61,6 +65,12 @@ class Settings:
             raise SpklinkError(f"--components {self.components}: at least 1")
         return replace(preset, components=self.components)
 
+    def choice(self) -> Choice:
+        """The calibration, of the preset's kind unless another is asked for."""
+        return replace(
+            self.calibration, kind=self.calibration.kind or self.recognizer().calibration
+        )
+
 
 @dataclass(frozen=True)
 class Linked:
@@ -68,8 +78,7 @@ class Linked:
 
     result: Result
     sound: Sound
-    calibration: Calibration
-    learned: LabelFree | None
+    calibrated: Calibrated
     notes: list[str]  # what a person should know about this run
     suspects: int | None  # claims that the posterior contradicts
 
@@ -81,6 +90,16 @@ class Linked:
             "suspects": self.suspects,
             "notes": self.notes,
         }
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of a run, read."""
+
+    files: dict[str, Path]
+    conversations: Conversations
+    known: Labels | None
+    claims: Labels | None
 
 
 def link(
@@ -97,14 +116,50 @@ def link(
     what, how, stages = settings or Settings(), options or Options(), stages or Stages()
     folder = Path(out)
     cache = what.cache or folder / "cache"
-    preset = what.recognizer()
     for stale in cache.glob("**/"):
         sweep(stale, older_than_days=1.0)  # another run may be at work in a shared cache
     with stages.stage("reading the table"):
-        conversations = read_conversations(table)
-        labels = read_known(known, conversations) if known is not None else None
-        claims = read_key(claimed, conversations) if claimed is not None else None
-    front_end = FRONT_ENDS[what.preset]
+        inputs = _read(table, known, claimed)
+    sound, trained = _listen(inputs.conversations, cache, what, how, stages)
+    with stages.stage("scoring"):
+        consecutive = what.weight is not None and what.weight.consecutive
+        links = find_links(inputs.conversations, consecutive=consecutive)
+        scorer = Scorer(trained, sound, _normaliser(trained, inputs.conversations, sound, how), how)
+        pairs, sides = collect(inputs.conversations, links, scorer)
+    with stages.stage("calibrating and linking"):
+        scorer, pairs, found, note = compare_again(
+            inputs, links, scorer, pairs, sides, what, stages
+        )
+    raw = side_scores(links, sides, pairs) if not what.all_pairs else scorer.everything()
+    scores = Scores(found.llr, len(raw.score), SideScores(*sides, found.non_target_llr))
+    database = Database(
+        inputs.conversations, links, scores, found.posterior.model, found.weight, raw, found
+    )
+    result = Result(database, found.posterior)
+    with stages.stage("writing the results"):
+        settings_json = _settings_json(what, how, trained.name, sound)
+        suspects = _write(folder, inputs, sound, result, settings_json, how)
+    write_timings(folder, stages)
+    notes = [text for text in (scorer.note, note, found.note) if text]
+    return Linked(result, sound, found, notes, suspects)
+
+
+def _read(table: PathName, known: PathName | None, claimed: PathName | None) -> Inputs:
+    given = {"conversations": table, "known": known, "claimed": claimed}
+    conversations = read_conversations(table)
+    return Inputs(
+        files={name: Path(path) for name, path in given.items() if path is not None},
+        conversations=conversations,
+        known=read_known(known, conversations) if known is not None else None,
+        claims=read_key(claimed, conversations) if claimed is not None else None,
+    )
+
+
+def _listen(
+    conversations: Conversations, cache: Path, what: Settings, how: Options, stages: Stages
+) -> tuple[Sound, Trained]:
+    """Features of every side, and a vector of each by a recognizer trained on them."""
+    front_end, preset = FRONT_ENDS[what.preset], what.recognizer()
     with stages.stage("listening"):
         sound = hear(
             conversations,
@@ -126,157 +181,154 @@ def link(
             retrain=what.retrain,
             tell=stages.progress,
         )
-        trained = prepare(sound, trainer)
-    with stages.stage("scoring"):
-        links = find_links(conversations, consecutive=what.weight.consecutive)
-        raw = score(conversations, links, trained, sound.usable, how)
-    with stages.stage("calibrating and linking"):
-        posterior, line, learned, llr = calibrate(conversations, links, raw, labels, what, how)
-    notes = [note for note in (raw.note, line.source if learned is None else "") if note]
-    database = Database(conversations, links, Scores(llr), posterior.model)
-    result = Result(database, posterior)
-    with stages.stage("writing the results"):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("run.json", *OWN_FILES):
-            (folder / name).unlink(missing_ok=True)
-        write_sides(folder, conversations, sound)
-        write_problems(folder, conversations, sound)
-        write_raw(folder, conversations, links, raw, trained if what.all_pairs else None, how)
-        write_json(folder / "calibration.json", _calibration_json(line, learned))
-        suspects = None if claims is None else write_suspects(folder, result, claims)
-        inputs = {"conversations": table, "known": known, "claimed": claimed}
-        given = {name: Path(path) for name, path in inputs.items() if path is not None}
-        write_results(
-            result, folder, _settings_json(what, how, trained.name, sound), given, how.seed
-        )
-    write_timings(folder, stages)
-    return Linked(result, sound, line, learned, notes, suspects)
+        return sound, prepare(sound, trainer)
+
+
+def _write(
+    folder: Path,
+    inputs: Inputs,
+    sound: Sound,
+    result: Result,
+    settings: dict[str, Any],
+    how: Options,
+) -> int | None:
+    """All files; the number of contradicted claims."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("run.json", *OWN_FILES):
+        (folder / name).unlink(missing_ok=True)
+    write_sides(folder, inputs.conversations, sound)
+    write_problems(folder, inputs.conversations, sound)
+    suspects = None if inputs.claims is None else write_suspects(folder, result, inputs.claims)
+    write_results(result, folder, settings, inputs.files, how.seed)
+    return suspects
 
 
 @dataclass(frozen=True)
-class Raw:
-    """Scores before calibration, normalised where that was possible."""
+class Scorer:
+    """Scores pairs of sides: by the recognizer, normalised where that was possible, and compared
+    again where links have taught how."""
 
-    needed: Floats  # (E, 2, 2)
-    usable: Mask  # (E, 2, 2)
-    side_1: NDArray[np.int64]  # known non-targets
-    side_2: NDArray[np.int64]
-    non_targets: Floats
+    trained: Trained
+    sound: Sound
     normaliser: normalise.Normaliser | None
+    how: Options
+    again: link_wccn.LinkScorer | None = None
 
     @property
     def note(self) -> str:
         return "" if self.normaliser is None else self.normaliser.reason
 
+    def __call__(self, side_1: Sides, side_2: Sides) -> Floats:
+        recognizer, vectors = self.trained.recognizer, self.trained.vectors
+        scores = recognizer.scores(vectors, side_1, side_2, threads=self.how.workers)
+        if self.normaliser is not None:
+            scores = self.normaliser.apply(scores, side_1, side_2)
+        return scores if self.again is None else scores + self.again.scores(side_1, side_2)
 
-def score(
-    conversations: Conversations, links: Links, trained: Trained, usable: Mask, how: Options
-) -> Raw:
-    """The needed pairs and a sample of pairs that are certainly different people."""
-    one, two = needed_sides(links)
+    def everything(self) -> SideScores:
+        """The scores of all pairs of sides."""
+        side_1, side_2 = np.triu_indices(len(self.trained.vectors), 1)
+        return SideScores(side_1, side_2, self(side_1, side_2))
+
+
+def _normaliser(
+    trained: Trained, conversations: Conversations, sound: Sound, how: Options
+) -> normalise.Normaliser | None:
     recognizer, vectors = trained.recognizer, trained.vectors
-    rng = np.random.default_rng([how.seed, 1])
-    other_1, other_2 = known_non_targets(conversations, rng, usable)
-    normaliser = None
-    if recognizer.preset.normalise:
-        normaliser = normalise.fit(
-            lambda rows, columns: recognizer.table(vectors, rows, columns, threads=how.workers),
-            conversations.participants,
-            usable,
-            seed=how.seed,
+    if not recognizer.preset.normalise:
+        return None
+    return normalise.fit(
+        lambda rows, columns: recognizer.table(vectors, rows, columns, threads=how.workers),
+        conversations.participants,
+        sound.usable,
+        seed=how.seed,
+    )
+
+
+def collect(
+    conversations: Conversations, links: Links, scorer: Scorer
+) -> tuple[Pairs, tuple[Sides, Sides]]:
+    """Scores of the needed pairs and of a sample of pairs that are certainly different people, and
+    which sides those are."""
+    usable, seconds = scorer.sound.usable, scorer.sound.seconds()
+    rng = np.random.default_rng([scorer.how.seed, 1])
+    others = known_non_targets(conversations, rng, usable)
+    one, two = needed_sides(links)
+    pairs = Pairs(
+        links=links,
+        scores=scorer(one, two).reshape(-1, 2, 2),
+        usable=(usable[one] & usable[two]).reshape(-1, 2, 2),
+        non_targets=scorer(*others),
+        speech=pair_speech(seconds, one, two).reshape(-1, 2, 2),
+        non_target_speech=pair_speech(seconds, *others),
+    )
+    return pairs, others
+
+
+def compare_again(
+    inputs: Inputs,
+    links: Links,
+    scorer: Scorer,
+    pairs: Pairs,
+    sides: tuple[Sides, Sides],
+    what: Settings,
+    stages: Stages,
+) -> tuple[Scorer, Pairs, Calibrated, str]:
+    """Calibrate and link; then, where the preset says so and the links can teach, compare the
+    voices again and do both once more. The last is a note on why not."""
+
+    def linked(these: Pairs) -> Calibrated:
+        return calibrated(
+            inputs.conversations,
+            these,
+            what.choice(),
+            known=inputs.known,
+            weight=what.weight,
+            options=scorer.how,
+            tell=stages.progress,
         )
 
-    def scored(a: NDArray[np.int64], b: NDArray[np.int64]) -> Floats:
-        plain = recognizer.scores(vectors, a, b, threads=how.workers)
-        return plain if normaliser is None else normaliser.apply(plain, a, b)
-
-    return Raw(
-        needed=scored(one, two).reshape(-1, 2, 2),
-        usable=(usable[one] & usable[two]).reshape(-1, 2, 2),
-        side_1=other_1,
-        side_2=other_2,
-        non_targets=scored(other_1, other_2),
-        normaliser=normaliser,
+    found = linked(pairs)
+    if found.learned is None or not (what.link_wccn and what.recognizer().link_wccn):
+        return scorer, pairs, found, ""
+    taught = link_wccn.fit(
+        inputs.conversations,
+        links,
+        found.posterior.link_probabilities(links) * pairs.usable[links.pair],
+        scorer.trained.recognizer,
+        scorer.trained.vectors,
+        scorer.sound.usable,
+        seed=scorer.how.seed,
     )
-
-
-def calibrate(
-    conversations: Conversations,
-    links: Links,
-    raw: Raw,
-    known: Labels | None,
-    what: Settings,
-    how: Options,
-) -> tuple[Posterior, Calibration, LabelFree | None, Floats]:
-    """Posterior, calibration, how it was learned, and the log-likelihood-ratios."""
-    prior = combine_prior(conversations, known)
-    cliques = find_cliques(conversations, prior.clamped >= 0)
-
-    def posterior(llr: Floats) -> Posterior:
-        model = build_model(conversations, cliques, links, llr, weight=what.weight, prior=prior)
-        return solve(model, options=how)
-
-    try:
-        learned = label_free(links, raw.needed, raw.usable, raw.non_targets, posterior)
-    except SpklinkError as error:
-        line = _stated_default(raw, str(error))
-        llr = np.where(raw.usable, line(raw.needed), 0.0)
-        return posterior(llr), line, None, llr
-    llr = np.where(raw.usable, learned.calibration(raw.needed), 0.0)
-    return learned.posterior, learned.calibration, learned, llr
-
-
-def _stated_default(raw: Raw, why: str) -> Calibration:
-    """One unit of log-likelihood-ratio a standard deviation of all scores: a guess, and said so."""
-    scores = np.concatenate([raw.needed[raw.usable], raw.non_targets])
-    spread = float(scores.std()) if len(scores) else 0.0
-    scale = 1.0 / spread if spread > 0.0 else 0.0
-    centre = float(scores.mean()) if len(scores) else 0.0
-    return Calibration(
-        scale, -scale * centre, kind="default", source=f"probabilities are not calibrated: {why}"
+    if isinstance(taught, str):
+        return scorer, pairs, found, taught
+    again = replace(scorer, again=taught)
+    one, two = needed_sides(links)
+    pairs = replace(
+        pairs,
+        scores=pairs.scores + taught.scores(one, two).reshape(-1, 2, 2),
+        non_targets=pairs.non_targets + taught.scores(*sides),
     )
+    return again, pairs, linked(pairs), ""
 
 
-def write_raw(
-    folder: Path,
-    conversations: Conversations,
-    links: Links,
-    raw: Raw,
-    everything: Trained | None,
-    how: Options,
-) -> None:
-    """Uncalibrated scores: the needed and the sampled ones, or those of all side pairs."""
-    if everything is None:
-        one, two = needed_sides(links)
-        side_1, side_2 = np.concatenate([one, raw.side_1]), np.concatenate([two, raw.side_2])
-        scores = np.concatenate([raw.needed.ravel(), raw.non_targets])
-    else:
-        recognizer, vectors = everything.recognizer, everything.vectors
-        side_1, side_2 = np.triu_indices(len(vectors), 1)
-        scores = recognizer.scores(vectors, side_1, side_2, threads=how.workers)
-        if raw.normaliser is not None:
-            scores = raw.normaliser.apply(scores, side_1, side_2)
-    write_scores(folder / "scores.npz", conversations, side_1, side_2, scores)
-
-
-def _calibration_json(line: Calibration, learned: LabelFree | None) -> dict[str, Any]:
-    found = asdict(line)
-    if learned is not None:
-        found |= {
-            "rounds": learned.rounds,
-            "converged": learned.converged,
-            "history": learned.history,
-        }
-    return found
+def side_scores(links: Links, sides: tuple[Sides, Sides], pairs: Pairs) -> SideScores:
+    """The needed scores, then the sampled ones."""
+    one, two = needed_sides(links)
+    return SideScores(
+        np.concatenate([one, sides[0]]),
+        np.concatenate([two, sides[1]]),
+        np.concatenate([pairs.scores.ravel(), pairs.non_targets]),
+    )
 
 
 def _settings_json(what: Settings, how: Options, name: str, sound: Sound) -> dict[str, Any]:
     return {
         **how.as_json(),
-        "weight": what.weight.rule,
-        "beta": what.weight.beta,
+        "calibration": what.choice().as_json(),
         "recognizer": "gmm-ubm",
         "preset": asdict(what.recognizer()),
+        "link_wccn": what.link_wccn,
         "min_speech": what.min_speech,
         "background": None if what.background is None else what.background.name,
         "trained": name,

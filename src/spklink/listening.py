@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from spklink.conversations import Conversations
 from spklink.errors import SpklinkError, problems_in
 from spklink.features import FrontEnd
+from spklink.sides import COLUMNS as SIDES
 from spklink.tables import read_json, replacing, sha256, write_csv, write_json
 
 VERSION = 1  # of the features; a change makes cached ones worthless
@@ -30,7 +31,6 @@ FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more th
 Tell = Callable[[int, int], None]
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-SIDES = ("conversation", "channel", "speech_seconds", "mark")
 PROBLEMS = ("conversation", "channel", "file", "problem")
 
 

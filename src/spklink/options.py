@@ -10,6 +10,7 @@ import typer
 
 
 class WeightName(StrEnum):
+    auto = "auto"
     paper = "paper"
     chain = "chain"
     book = "book"
@@ -34,6 +35,13 @@ class PresetName(StrEnum):
     paper = "paper"
 
 
+class KindName(StrEnum):
+    cmlg = "cmlg"
+    lr = "lr"
+    lr_dur = "lr-dur"
+    pav = "pav"
+
+
 class BadAudio(StrEnum):
     fail = "fail"
     skip = "skip"
@@ -41,6 +49,7 @@ class BadAudio(StrEnum):
 
 class ShapeName(StrEnum):
     cgn = "cgn"
+    pairs = "pairs"
     star = "star"
     network = "network"
 
@@ -59,7 +68,30 @@ Table = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 WeightOption = Annotated[
-    WeightName, typer.Option("--weight", help="How the pairs of a speaker's calls count.")
+    WeightName,
+    typer.Option(
+        "--weight",
+        help="How the pairs of a speaker's calls count; auto: as in the paper, unless known "
+        "channels ask for another.",
+    ),
+]
+Scores = Annotated[Path, typer.Option("--scores", help="Scores between sides, .csv or .npz.")]
+SidesTable = Annotated[
+    Path | None,
+    typer.Option("--sides", help="Seconds of speech: conversation,channel,speech_seconds."),
+]
+Kind = Annotated[
+    KindName | None, typer.Option("--kind", help="Form of the calibration; lr is a plain line.")
+]
+Fallback = Annotated[
+    Path | None,
+    typer.Option("--fallback", help="Saved calibration for a database that teaches too little."),
+]
+WrongLists = Annotated[
+    float, typer.Option("--wrong-lists", help="Share of participant lists that may be wrong.")
+]
+CalibrationOption = Annotated[
+    str, typer.Option("--calibration", help="FILE saved by calibrate, or labelfree, or none.")
 ]
 Beta = Annotated[
     float | None,

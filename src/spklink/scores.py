@@ -11,6 +11,7 @@ Held as llr[e, u, v]: pair e of `Links`, channel u of its first conversation, v 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -24,27 +25,99 @@ from spklink.links import Links
 from spklink.tables import write_npz
 
 Floats = NDArray[np.float64]
+Sides = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Observe = Callable[[Sides, Sides, Floats], None]
 CHUNK = 1 << 17  # rows or triples at a time
 COLUMNS = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
-NON_TARGETS = 20_000  # known non-target pairs sampled at most, and at most 10 a conversation
+NON_TARGETS = 20_000  # known non-target pairs sampled at most, and at most 11 a conversation
 BAD_CHANNEL = -2
 _CHANNEL = {"1": 0, "2": 1}
 
 
 @dataclass(frozen=True)
+class SideScores:
+    """Scores of pairs of sides, numbered 2m + channel."""
+
+    side_1: Sides
+    side_2: Sides
+    score: Floats
+
+
+def no_side_scores() -> SideScores:
+    none = np.zeros(0, np.int64)
+    return SideScores(none, none, np.zeros(0))
+
+
+@dataclass(frozen=True)
 class Scores:
-    """The needed scores."""
+    """The needed scores, and a sample of known non-targets."""
 
     llr: Floats  # (E, 2, 2)
     others: int = 0  # scores in the file that no pair needs
+    non_targets: SideScores = field(default_factory=no_side_scores)  # certainly different people
+
+
+class Sampler:
+    """Keeps at most so many known non-targets of all that pass: those of the lowest hash, so that
+    the sample depends neither on the order of the rows nor on how they are cut into chunks."""
+
+    def __init__(self, conversations: Conversations, most: int) -> None:
+        self.people, self.most = conversations.participants, most
+        self.width = np.int64(2 * len(conversations))
+        self.key, self.score = np.zeros(0, np.int64), np.zeros(0)
+        self.worst = np.uint64(2**64 - 1)
+
+    def add(self, side_1: Sides, side_2: Sides, score: Floats) -> None:
+        low, high = np.minimum(side_1, side_2), np.maximum(side_1, side_2)
+        key = low * self.width + high
+        kept = np.flatnonzero((low >= 0) & (low != high) & np.isfinite(score))
+        kept = kept[mixed(key[kept]) <= self.worst]
+        kept = kept[certainly_different(self.people, low[kept], high[kept])]
+        self.key = np.concatenate([self.key, key[kept]])
+        self.score = np.concatenate([self.score, score[kept]])
+        if len(self.key) > 2 * self.most:
+            self._trim()
+
+    def _trim(self) -> None:
+        self.key, first = np.unique(self.key, return_index=True)  # a pair may be listed twice
+        self.score = self.score[first]
+        hashed = mixed(self.key)
+        order = np.argsort(hashed)[: self.most]
+        if len(order) == self.most:
+            self.worst = hashed[order[-1]]
+        self.key, self.score = self.key[order], self.score[order]
+
+    def finish(self) -> SideScores:
+        self._trim()
+        order = np.argsort(self.key)
+        key = self.key[order]
+        return SideScores(key // self.width, key % self.width, self.score[order])
+
+
+def mixed(key: Sides) -> NDArray[np.uint64]:
+    """A number that looks random for each key (the finaliser of splitmix64)."""
+    x = key.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def certainly_different(people: NDArray[np.int32], side_1: Sides, side_2: Sides) -> Mask:
+    """Whether two sides belong to one call, or to calls that share no participant."""
+    one, two = people[side_1 // 2], people[side_2 // 2]
+    shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
+    return np.asarray(~shared | (side_1 // 2 == side_2 // 2))
 
 
 @dataclass
 class Collector:
-    """Takes in scores by side indices (2m + channel), keeps the needed ones, gathers problems."""
+    """Takes in scores by side indices (2m + channel), keeps the needed ones and a sample of known
+    non-targets, gathers problems. `observe` is shown every finite score of sides in the table."""
 
     conversations: Conversations
     links: Links
+    observe: Observe | None = None
     problems: list[str] = field(default_factory=list)
     others: int = 0
 
@@ -52,8 +125,9 @@ class Collector:
         size = len(self.conversations)
         self.key = self.links.first.astype(np.int64) * size + self.links.second
         self.llr = np.full(4 * len(self.key), np.nan)
+        self.sampler = Sampler(self.conversations, NON_TARGETS)
 
-    def positions(self, side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> NDArray[np.int64]:
+    def positions(self, side_1: Sides, side_2: Sides) -> Sides:
         """Place of each side pair in the flat llr, -1 where it is not needed."""
         low, high = np.minimum(side_1, side_2), np.maximum(side_1, side_2)
         key = (low // 2) * len(self.conversations) + high // 2
@@ -63,8 +137,8 @@ class Collector:
 
     def add(
         self,
-        side_1: NDArray[np.int64],
-        side_2: NDArray[np.int64],
+        side_1: Sides,
+        side_2: Sides,
         score: Floats,
         place: list[int] | range,
         word: str,
@@ -73,6 +147,8 @@ class Collector:
         for k in np.flatnonzero(~np.isfinite(score)):
             self.problems.append(f"{word} {place[k]}: score is {score[k]}, not a finite number")
         at = self.positions(side_1, side_2)
+        self.show(side_1, side_2, score)
+        self.sampler.add(side_1[at < 0], side_2[at < 0], score[at < 0])
         self.llr[at[(at >= 0) & ~np.isfinite(score)]] = 0.0  # named already, so not missing too
         kept = np.flatnonzero((at >= 0) & np.isfinite(score))
         self.others += int((at < 0).sum())
@@ -85,11 +161,17 @@ class Collector:
         fresh = np.isnan(before)
         self._refuse(kept[fresh & (after != new)], after, kept, place, word, score)
 
+    def show(self, side_1: Sides, side_2: Sides, score: Floats) -> None:
+        """Let `observe` see the finite scores of two different sides of the table."""
+        if self.observe is not None:
+            seen = (side_1 >= 0) & (side_2 >= 0) & (side_1 != side_2) & np.isfinite(score)
+            self.observe(side_1[seen], side_2[seen], score[seen])
+
     def _refuse(
         self,
-        bad: NDArray[np.int64],
+        bad: Sides,
         other: Floats,
-        kept: NDArray[np.int64],
+        kept: Sides,
         place: list[int] | range,
         word: str,
         score: Floats,
@@ -112,7 +194,7 @@ class Collector:
             )
         if self.problems:
             raise problems_in(path, self.problems)
-        return Scores(self.llr.reshape(-1, 2, 2), self.others)
+        return Scores(self.llr.reshape(-1, 2, 2), self.others, self.sampler.finish())
 
     def name(self, at: int) -> str:
         ids = self.conversations.ids
@@ -123,23 +205,33 @@ class Collector:
 
 def read_scores(path: str | PathLike[str], conversations: Conversations, links: Links) -> Scores:
     """The scores of all needed side pairs, from .csv or .npz; every problem in one error."""
+    collector = Collector(conversations, links)
+    _read_into(path, collector)
+    return collector.finish(path)
+
+
+def read_all_scores(
+    path: str | PathLike[str], conversations: Conversations, links: Links, observe: Observe
+) -> None:
+    """Show every score of the file to `observe`, a chunk at a time; none has to be there."""
+    collector = Collector(conversations, links, observe)
+    _read_into(path, collector)
+    if collector.problems:
+        raise problems_in(path, collector.problems)
+
+
+def _read_into(path: str | PathLike[str], collector: Collector) -> None:
     from spklink.formats import scores_csv, scores_npz
 
     readers = {".csv": scores_csv.read, ".npz": scores_npz.read}
     read = readers.get(Path(path).suffix.lower())
     if read is None:
         raise SpklinkError(f"{path}: scores must be a .csv or .npz file")
-    collector = Collector(conversations, links)
     read(Path(path), collector)
-    return collector.finish(path)
 
 
 def write_scores(
-    path: str | PathLike[str],
-    conversations: Conversations,
-    side_1: NDArray[np.int64],
-    side_2: NDArray[np.int64],
-    score: Floats,
+    path: str | PathLike[str], conversations: Conversations, scores: SideScores
 ) -> None:
     """Index triples as .npz; sides are numbered 2m + channel in table order."""
     write_npz(
@@ -147,14 +239,14 @@ def write_scores(
         {
             "conversation": np.repeat(np.array(conversations.ids, dtype=np.str_), 2),
             "channel": np.tile(np.array([1, 2], np.int8), len(conversations)),
-            "side_1": side_1.astype(np.int32),
-            "side_2": side_2.astype(np.int32),
-            "score": score,
+            "side_1": scores.side_1.astype(np.int32),
+            "side_2": scores.side_2.astype(np.int32),
+            "score": scores.score,
         },
     )
 
 
-def needed_sides(links: Links) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def needed_sides(links: Links) -> tuple[Sides, Sides]:
     """Side indices of the needed pairs, in the order of a flattened llr."""
     u, v = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     side_1 = (2 * links.first.astype(np.int64)[:, None] + u).ravel()
@@ -165,23 +257,27 @@ def needed_sides(links: Links) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def known_non_targets(
     conversations: Conversations,
     rng: np.random.Generator,
-    usable: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A sample of side pairs that are certainly different people: their conversations share none.
-
-    `usable` (2M,) leaves out sides.
+    usable: Mask | None = None,
+) -> tuple[Sides, Sides]:
+    """A sample of side pairs that are certainly different people: some of calls that share no
+    participant, then the two sides of every call. `usable` (2M,) leaves out sides.
     """
-    sides = np.arange(2 * len(conversations)) if usable is None else np.flatnonzero(usable)
-    wanted = min(NON_TARGETS, 10 * len(conversations))
+    size = len(conversations)
+    good = np.ones(2 * size, np.bool_) if usable is None else usable
+    sides = np.flatnonzero(good)
+    wanted = min(NON_TARGETS, 10 * size)
     if not len(sides):
         return sides, sides
     drawn = sides[rng.integers(0, len(sides), (2, 2 * wanted))]
-    people = conversations.participants[drawn // 2]
-    shared = (people[0][:, :, None] == people[1][:, None, :]).any(axis=(1, 2))
-    low, high = drawn.min(axis=0)[~shared], drawn.max(axis=0)[~shared]
-    width = np.int64(2 * len(conversations))
-    pairs = rng.permutation(np.unique(low * width + high))[:wanted]
-    return pairs // width, pairs % width
+    low, high = drawn.min(axis=0), drawn.max(axis=0)
+    apart = (low // 2 != high // 2) & certainly_different(conversations.participants, low, high)
+    width = np.int64(2 * size)
+    pairs = rng.permutation(np.unique((low * width + high)[apart]))[:wanted]
+    calls = np.flatnonzero(good.reshape(-1, 2).all(axis=1))[:NON_TARGETS]
+    return (
+        np.concatenate([pairs // width, 2 * calls]),
+        np.concatenate([pairs % width, 2 * calls + 1]),
+    )
 
 
 def side_index(conversation: str, channel: str, where: dict[str, int]) -> int:

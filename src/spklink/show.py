@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spklink.assignment import Stages
-    from spklink.evaluation import Evaluation, Row
+    from spklink.detection import Detection
+    from spklink.evaluation import Evaluation, Marginals, Reliability, Row
     from spklink.linking import Linked
     from spklink.paper import SimulatedRow
 
@@ -130,30 +131,46 @@ def evaluation(result: Evaluation) -> None:
         [_table_3(name, row) for name, row in [*rows, totals[0]] if row.cliques > row.unresolvable],
         title="Table 3: before and after the best factor",
     )
+    low, high = result.implied_errors
     text(
-        f"expected wrong cliques {_figure(result, 'expected_clique_errors', 2)}, "
-        f"observed {result.resolvable.clique_errors} (resolvable cliques)"
+        f"expected wrong cliques {_figure(result, 'expected_clique_errors', 2)} (95 %: {low} to "
+        f"{high}), observed {result.resolvable.clique_errors} (resolvable cliques)"
     )
     text()
-    table(
-        ["maximum posterior", "cliques", "predicted right", "observed", "95 % interval"],
-        [
-            (
-                f"{b.low:g} to {b.high:g}",
-                b.cliques,
-                percent(b.predicted, 2),
-                percent(b.observed, 2),
-                f"{percent(b.observed_low)} to {percent(b.observed_high)}",
-            )
-            for b in result.reliability
-        ],
-        title="Reliability of the maximum posterior (resolvable cliques)",
-    )
+    _reliability(result.reliability, "Reliability of the maximum posterior (resolvable cliques)")
+    marginals(result.marginals, "Reliability of single conversations (resolvable cliques)")
     text(
         f"{result.total} conversations with a key, {result.wrong} wrong in resolvable cliques, "
         f"{_figure(result, 'cross_entropy_bits')} bits a conversation; "
         f"{result.without_key} without a key left out"
         + (f", {result.foreign_key_rows} key rows about others" if result.foreign_key_rows else "")
+    )
+
+
+def marginals(found: Marginals, title: str) -> None:
+    """Single conversations: reliability, errors, scores."""
+    _reliability(found.reliability, title)
+    text(
+        f"{found.conversations} conversations: expected wrong {number(found.expected_wrong, 2)} "
+        f"(95 %: {found.wrong_low} to {found.wrong_high}), observed {found.wrong}; Brier score "
+        f"{number(found.brier, 4)}, log score {number(found.log_score_bits, 4)} bits"
+    )
+
+
+def _reliability(bins: list[Reliability], title: str) -> None:
+    table(
+        ["probability", "number", "predicted right", "observed", "95 % interval"],
+        [
+            (
+                f"{b.low:g} to {b.high:g}",
+                b.count,
+                percent(b.predicted, 2),
+                percent(b.observed, 2),
+                f"{percent(b.observed_low)} to {percent(b.observed_high)}",
+            )
+            for b in bins
+        ],
+        title=title,
     )
 
 
@@ -289,7 +306,47 @@ def description(found: dict[str, Any]) -> None:
         text("no problems found")
 
 
-def summary(found: dict[str, Any], out: Path) -> None:
+def calibration(found: dict[str, Any], out: Path) -> None:
+    """What `calibrate` learned."""
+    text(f"calibration {found['kind']}, {found['source']}: {out}")
+    if found["kind"] == "pav":
+        text(f"{len(found['values'])} steps, from {found['values'][0]:.2f} up")
+    else:
+        speech = ""
+        if found["kind"] == "lr-dur":
+            speech = f", by speech {found['scale_speech']:+.4g} and {found['offset_speech']:+.4g}"
+        text(f"log-likelihood-ratio = {found['scale']:.4g} score {found['offset']:+.4g}{speech}")
+    if "history" in found:
+        settled = "settled" if found["converged"] else "NOT settled"
+        ends = "one end" if found["starts_agree"] else "different ends"
+        text(
+            f"{settled} after {found['rounds']} rounds, {found['starts']} starts came to {ends}; "
+            f"{found['expected_targets']:.0f} expected same-speaker pairs and "
+            f"{found['non_targets']} of known different people"
+        )
+        beta = f"book, beta {found['beta']:.3g}" if found["weight"] == "book" else found["weight"]
+        text(f"weight of the pairs of a speaker's calls: {beta}")
+    if found.get("note"):
+        text(f"note: {found['note']}")
+
+
+def detection(found: Detection) -> None:
+    """What `detect` measured."""
+    text(f"{found.targets} same-speaker and {found.nontargets} different-speaker scores")
+    table(
+        ["", ""],
+        [
+            ("equal error rate (convex hull)", percent(found.eer, 2)),
+            ("equal error rate (steps)", percent(found.eer_step, 2)),
+            ("Cllr, bits", number(found.cllr, 4)),
+            ("least Cllr", number(found.min_cllr, 4)),
+            ("lost to calibration", number(found.calibration_loss, 4)),
+            *((f"least cost {name}", number(value, 4)) for name, value in found.min_dcf.items()),
+        ],
+    )
+
+
+def summary(found: dict[str, Any], out: Path, notes: Sequence[str] = ()) -> None:
     """What `assign` found."""
     text(
         f"{found['conversations']} conversations of {found['speakers']} speakers in "
@@ -305,6 +362,8 @@ def summary(found: dict[str, Any], out: Path) -> None:
     kinds = ", ".join(f"{count} {name}" for name, count in found["certainty"].items() if count)
     text(f"cliques solved: {kinds}; best proved in {found['proved_optimal']}")
     text(f"who is where: {out / 'assignments.csv'}")
+    for note in notes:
+        text(f"note: {note}")
 
 
 def linked(found: Linked, out: Path) -> None:
@@ -317,8 +376,6 @@ def linked(found: Linked, out: Path) -> None:
     )
     for kind in sorted(set(unused)):
         text(f"  {unused.count(kind)} {kind}: see {out / 'sides.csv'}")
-    summary(found.result.summary(), out)
-    for note in found.notes:
-        text(f"note: {note}")
+    summary(found.result.summary(), out, found.notes)
     if found.suspects is not None:
         text(f"{found.suspects} claims are contradicted: {out / 'suspects.csv'}")

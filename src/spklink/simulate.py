@@ -1,7 +1,9 @@
 """Databases with a known truth: who talks to whom, and what a recognizer would score.
 
 Shapes of a database
-  cgn      the paper's corpus: 122 cliques, 348 conversations, exactly 356 speakers
+  cgn      the paper's corpus: 122 cliques, 348 conversations, exactly 356 speakers; or, with a
+           number of conversations, cliques drawn in its proportions
+  pairs    the same with as many cliques again in which the same two people hold two to six calls
   star     one speaker in every conversation, partners that come back
   network  a sparse tree of acquaintances with repeated calls and a few closed triangles
 Worlds of scores, all meant as calibrated log-likelihood-ratios with the asked equal error rate
@@ -27,12 +29,12 @@ from numpy.typing import NDArray
 from spklink.conversations import Conversations, make_conversations
 from spklink.errors import SpklinkError
 from spklink.links import Links, find_links
-from spklink.scores import COLUMNS, known_non_targets, needed_sides, write_scores
+from spklink.scores import COLUMNS, SideScores, known_non_targets, needed_sides, write_scores
 from spklink.tables import write_csv
 
 Floats = NDArray[np.float64]
 Calls = list[tuple[int, int]]
-SHAPES = ("cgn", "star", "network")
+SHAPES = ("cgn", "pairs", "star", "network")
 WORLDS = ("gaussian", "plda", "t5")
 # The paper's Table 2: number of cliques by number of conversations; 4 of the 61 are unresolvable.
 CGN_CLIQUES = {1: 8, 2: 61, 3: 13, 4: 26, 5: 9, 6: 5}
@@ -68,7 +70,13 @@ def simulate(
     if not 0.01 <= eer <= 45.0:
         raise SpklinkError(f"--eer {eer}: an equal error rate between 0.01 and 45 per cent")
     rng = np.random.default_rng(seed)
-    table = as_table(_calls(shape, conversations, rng), rng)
+    return simulate_table(as_table(_calls(shape, conversations, rng), rng), world, eer, rng)
+
+
+def simulate_table(
+    table: Conversations, world: str, eer: float, rng: np.random.Generator
+) -> Simulation:
+    """A truth and scores for the conversations of a table; `eer` in per cent."""
     links = find_links(table)
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
     on_side = np.take_along_axis(table.participants, np.stack([truth, 1 - truth], 1), 1).ravel()
@@ -95,7 +103,7 @@ def write_simulation(
     score = np.concatenate([simulation.llr.ravel(), other_score])
     scores = folder / ("scores.npz" if npz else "scores.csv")
     if npz:
-        write_scores(scores, table, side_1, side_2, score)
+        write_scores(scores, table, SideScores(side_1, side_2, score))
     else:
         triples = zip(side_1.tolist(), side_2.tolist(), score.tolist(), strict=True)
         ids = table.ids
@@ -115,14 +123,39 @@ def write_simulation(
 
 
 def _calls(shape: str, conversations: int | None, rng: np.random.Generator) -> Calls:
+    if conversations is not None and conversations < 1:
+        raise SpklinkError(f"--conversations {conversations}: at least 1 is needed")
     if shape == "cgn":
-        if conversations is not None:
-            raise SpklinkError("--conversations does not go with shape cgn: it has 348")
-        return cgn_calls(rng)
+        return cgn_calls(rng) if conversations is None else small_calls(conversations, rng)
+    if shape == "pairs":
+        calls = cgn_calls(rng) if conversations is None else small_calls(conversations, rng)
+        return with_pairs(calls, rng)
     count = conversations if conversations is not None else 100
-    if count < 1:
-        raise SpklinkError(f"--conversations {count}: at least 1 is needed")
     return star_calls(count, rng) if shape == "star" else network_calls(count, rng)
+
+
+def small_calls(count: int, rng: np.random.Generator) -> Calls:
+    """Resolvable cliques of three people or more in the paper's proportions of sizes; the last one
+    as small as the number of conversations asks for."""
+    sizes = [m for m, n in CGN_CLIQUES.items() if m > 1 for _ in range(n)]
+    plans: list[tuple[int, int]] = []
+    left = count
+    while left > 0:
+        size = min(int(rng.choice(sizes)), left)
+        plans.append((size, 3 if size > 1 else 2))
+        left -= size
+    return clique_calls(plans, rng)
+
+
+def with_pairs(calls: Calls, rng: np.random.Generator) -> Calls:
+    """As many calls again by pairs of people who only call each other."""
+    speakers = max(max(call) for call in calls) + 1
+    more: Calls = []
+    while len(more) < len(calls):
+        more += [(speakers, speakers + 1)] * int(rng.integers(2, 7))
+        speakers += 2
+    every = calls + more
+    return [every[k] for k in rng.permutation(len(every))]
 
 
 def cgn_calls(rng: np.random.Generator) -> Calls:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spklink.arrays import ranges
 from spklink.errors import SpklinkError
 from spklink.links import Links
-from spklink.scores import BAD_CHANNEL, CHUNK, Collector, side_index
+from spklink.scores import BAD_CHANNEL, CHUNK, Collector, known_non_targets, side_index
 
 Floats = NDArray[np.float64]
 BLOCK_CELLS = 1 << 23  # cells of a dense matrix at a time
@@ -130,11 +130,15 @@ def _add_dense(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Col
     column = np.full(2 * len(collector.conversations), -1, np.int64)
     column[side[side >= 0]] = np.flatnonzero(side >= 0)
     halves = [np.full(len(collector.llr), np.nan) for _ in range(2)]
+    sample = _Sample(collector, column)
     neighbours = _Neighbours(collector.links, len(collector.conversations))
     rows, begin = max(1, BLOCK_CELLS // max(n, 1)), 0
     for flat in _blocks(member, dtype, n * n, rows * n) if n else ():
         block = flat.reshape(-1, n).astype(np.float64)
         _refuse_infinite(block, begin, collector)
+        sample.take(block, begin)
+        if collector.observe is not None:
+            _show_upper(block, begin, side, collector)
         for half, (row, other, at) in enumerate(neighbours.of(side[begin : begin + len(block)])):
             there = column[other] >= 0
             halves[half][at[there]] = block[row[there], column[other[there]]]
@@ -148,6 +152,29 @@ def _add_dense(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Col
     collector.llr[:] = (low + high) / 2.0
     kept = len(collector.llr) - int(np.isnan(collector.llr).sum())
     collector.others = n * (n - 1) // 2 - kept
+
+
+class _Sample:
+    """Known non-targets of a matrix, which has them all: chosen first, picked as rows pass."""
+
+    def __init__(self, collector: Collector, column: NDArray[np.int64]) -> None:
+        there, self.sampler = column >= 0, collector.sampler
+        rng = np.random.default_rng(0)
+        self.side_1, self.side_2 = known_non_targets(collector.conversations, rng, there)
+        self.row, self.column = column[self.side_1], column[self.side_2]
+
+    def take(self, block: Floats, begin: int) -> None:
+        here = (self.row >= begin) & (self.row < begin + len(block))
+        score = block[self.row[here] - begin, self.column[here]]
+        self.sampler.add(self.side_1[here], self.side_2[here], score)
+
+
+def _show_upper(block: Floats, begin: int, side: NDArray[np.int64], collector: Collector) -> None:
+    """The cells right of the diagonal, a row at a time."""
+    for r, row in enumerate(block):
+        rest = slice(begin + r + 1, len(side))
+        one = np.full(len(side) - rest.start, side[begin + r])
+        collector.show(one, side[rest], row[rest])
 
 
 def _refuse_infinite(block: Floats, begin: int, collector: Collector) -> None:

@@ -3,7 +3,8 @@
 Two presets. `paper`: 1024 Gaussians, relevance MAP with r = 16, the dot score of van Leeuwen and
 Brümmer with frame normalisation, made symmetric. `default`, what measured best without labels: 256
 Gaussians, r = 1/4, the cosine between weighted shifts about the mean of the database, then
-normalised against strangers (normalise.py).
+normalised against strangers (normalise.py) and, once links are known to some degree, compared
+again as they teach (link_wccn.py).
 
 Symbols: n_j and f_j are the statistics of a side, f already divided by sigma_j, T = sum n_j its
 frames, w_j the weight of Gaussian j. A side's vector holds
@@ -47,10 +48,20 @@ class Preset:
     score: Literal["dot", "cosine"]
     normalise: bool  # against strangers
     iterations: int = 10
+    link_wccn: bool = False  # compare once more, as the links teach
+    calibration: str = "cmlg"
 
 
 PAPER = Preset("paper", components=1024, relevance=16.0, score="dot", normalise=False)
-DEFAULT = Preset("default", components=256, relevance=0.25, score="cosine", normalise=True)
+DEFAULT = Preset(
+    "default",
+    components=256,
+    relevance=0.25,
+    score="cosine",
+    normalise=True,
+    link_wccn=True,
+    calibration="lr-dur",
+)
 PRESETS = {preset.name: preset for preset in (DEFAULT, PAPER)}
 
 

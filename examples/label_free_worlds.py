@@ -1,0 +1,96 @@
+"""How close calibration without labels comes to calibration with all of them, in simulated worlds.
+
+    python examples/label_free_worlds.py [--databases 50]
+
+Bits a conversation over the resolvable cliques of all databases: with the true log-likelihood-
+ratios (of the t5 world: as well as one line can do), with a line fitted to the truth, and with one
+learned from the participant lists alone, also where these are too few (`enough`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+import numpy as np
+
+from spklink import build_model, find_cliques, simulate, solve
+from spklink.calibrate import with_key
+from spklink.calibration import stated_default
+from spklink.errors import SpklinkError
+from spklink.evaluation import score_cliques
+from spklink.learning import Pairs, label_free, what_is_missing
+from spklink.show import number, table
+
+WORLDS = [
+    *((world, "cgn", None, eer) for world in simulate.WORLDS for eer in (2.0, 7.0, 14.0, 20.0)),
+    *(("plda", "pairs", None, eer) for eer in (2.0, 7.0, 20.0)),
+    *((world, "cgn", n, 7.0) for world in ("plda", "t5") for n in (10, 20, 30, 50)),
+]
+
+
+def one_database(world: str, shape: str, count: int | None, eer: float, seed: int) -> tuple:
+    """Bits of every resolvable clique under each calibration; whether learning settled, and whether
+    there was enough to learn from."""
+    made = simulate.simulate(shape=shape, conversations=count, world=world, eer=eer, seed=seed)
+    cliques = find_cliques(made.conversations)
+    usable = np.ones(made.llr.shape, bool)
+    pairs = Pairs(made.links, made.llr, usable, made.non_targets[2])
+
+    def posterior(llr):
+        return solve(build_model(made.conversations, cliques, made.links, llr))
+
+    def bits(found):
+        scores = score_cliques(found, made.truth)
+        return scores.per_conversation[scores.resolvable]
+
+    true = posterior(made.llr)
+    taught = posterior(with_key(made.conversations, pairs, made.truth, "lr")(made.llr))
+    guess = posterior(stated_default(np.append(made.llr, pairs.non_targets), "")(made.llr))
+    try:
+        learned = label_free(pairs, posterior, "lr")
+        free, converged = learned.posterior, learned.converged
+    except SpklinkError:
+        free, converged = guess, False
+    enough = not what_is_missing(pairs, cliques)[0]
+    return bits(true), bits(taught), bits(free), bits(guess), converged, enough
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--databases", type=int, default=50)
+    given = parser.parse_args()
+    rows = []
+    for world, shape, count, eer in WORLDS:
+        run = partial(one_database, world, shape, count, eer)
+        runs = [run(seed) for seed in range(given.databases)]
+        true, taught, free, guess = (
+            float(np.concatenate([r[k] for r in runs]).mean()) for k in range(4)
+        )
+        calls = "" if count is None else f", {count} calls"
+        rows.append(
+            (
+                f"{world}, {shape}{calls}",
+                f"{eer:g} %",
+                number(true, 4),
+                number(taught, 4),
+                number(free, 4),
+                f"{100 * (free / taught - 1):+.1f} %",
+                number(guess, 4),
+                sum(r[4] for r in runs),
+                sum(r[5] for r in runs),
+            )
+        )
+        print(*rows[-1], flush=True)
+    table(
+        [
+            *("world, shape", "EER", "true ratios", "with labels", "without", "costs"),
+            *("default", "settled", "enough"),
+        ],
+        rows,
+        title=f"{given.databases} databases each, bits a conversation (resolvable cliques)",
+    )
+
+
+if __name__ == "__main__":
+    main()

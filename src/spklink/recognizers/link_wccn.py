@@ -1,0 +1,174 @@
+"""What links teach about voices: within-speaker covariance from the calls themselves.
+
+Once the posterior says how probable each pair of sides is the same person, the differences of such
+pairs tell in which directions one person's recordings scatter. Dividing by that scatter (within-
+class covariance normalisation) leaves what tells people apart. No label is needed:
+
+  x   the side's unit vector, reduced to DIMENSIONS principal components
+  W = sum p (x_i - x_j)(x_i - x_j)^T / (2 sum p)     over candidate pairs of linked calls
+  shrunk to (1 - SHRINKAGE) W + SHRINKAGE (tr W / d) I;  score = cosine of whitened, centred x
+
+A covariance must never judge the pairs it was learned from: it would find them closer than they
+are, and the posterior would be badly over-confident. So speakers are cut into two folds that no
+call joins, and the sides of one fold are compared under the covariance of the other. Where there
+are no such folds, or too few links in one, this stage is left out, and says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.recognizers import normalise
+
+if TYPE_CHECKING:
+    from spklink.conversations import Conversations
+    from spklink.links import Links
+    from spklink.recognizers.gmm_ubm import GmmUbm
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Sides = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+DIMENSIONS = 50
+FEWEST_TARGETS = 50  # expected same-speaker pairs in each fold: one a dimension
+SHRINKAGE = 0.2
+SAMPLE = 2000  # sides that the principal components are found from
+ROWS = 1024  # sides at a time
+
+
+@dataclass(frozen=True)
+class LinkScorer:
+    """Compares the sides of each fold as the links of the other fold teach."""
+
+    fold: NDArray[np.int8]  # (S,)
+    units: tuple[Floats, Floats]  # (S, d) whitened unit vectors, for comparing sides of fold 0, 1
+    normaliser: tuple[normalise.Normaliser, normalise.Normaliser]
+
+    def scores(self, side_1: Sides, side_2: Sides) -> Floats:
+        """Of pairs; two sides of different folds have the mean of both ways to compare them."""
+        one, two = self.fold[side_1], self.fold[side_2]
+        total = np.zeros(len(side_1))
+        for f in (0, 1):
+            share = ((one == f).astype(np.float64) + (two == f)) / 2.0
+            for begin in range(0, len(share), 1 << 16):
+                part = begin + np.flatnonzero(share[begin : begin + (1 << 16)])
+                total[part] += share[part] * self._of_fold(f, side_1[part], side_2[part])
+        return total
+
+    def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:
+        plain = np.einsum("pd,pd->p", self.units[f][side_1], self.units[f][side_2])
+        return self.normaliser[f].apply(plain, side_1, side_2)
+
+
+def fit(
+    conversations: Conversations,
+    links: Links,
+    same: Floats,
+    recognizer: GmmUbm,
+    vectors: Singles,
+    usable: Mask,
+    *,
+    seed: int,
+) -> LinkScorer | str:
+    """Learn from links whose pairs of sides are the same person with probability `same` (L, 2, 2);
+    or why not."""
+    fold = speaker_folds(conversations, links, same.sum(axis=(1, 2)))
+    first = links.first[links.pair]
+    expected = [float(same[fold[first] == f].sum()) for f in (0, 1)]
+    if min(expected) < FEWEST_TARGETS:
+        return (
+            f"voices are not compared a second time (link-WCCN): two sets of people without a "
+            f"common call would have {expected[0]:.0f} and {expected[1]:.0f} expected same-speaker "
+            f"pairs, and {FEWEST_TARGETS} are needed in each"
+        )
+    reduced = principal_components(recognizer, vectors, usable, seed)
+    units, fits = [], []
+    for f in (0, 1):
+        taught = fold[first] != f
+        scatter = within_covariance(reduced, links, same, taught)
+        unit = whitened(reduced, scatter, usable)
+        units.append(unit)
+        fits.append(_normaliser(unit, conversations, usable, seed))
+    sides = np.repeat(fold, 2)
+    return LinkScorer(sides, (units[0], units[1]), (fits[0], fits[1]))
+
+
+def _normaliser(
+    unit: Floats, conversations: Conversations, usable: Mask, seed: int
+) -> normalise.Normaliser:
+    def table(rows: Sides, columns: Sides) -> Singles:
+        return np.asarray(unit[rows] @ unit[columns].T, np.float32)
+
+    return normalise.fit(table, conversations.participants, usable, seed=seed)
+
+
+def speaker_folds(conversations: Conversations, links: Links, targets: Floats) -> NDArray[np.int8]:
+    """(M,) 0 or 1 for every call: no person, by name, is in calls of both. Sets of people that
+    calls join go, the largest first, to the fold with fewer expected targets."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    people = conversations.participants
+    size = len(conversations.speakers)
+    graph = coo_array((np.ones(len(people)), (people[:, 0], people[:, 1])), (size, size))
+    count, label = connected_components(graph, directed=False)
+    part = label[people[:, 0]]
+    load = np.bincount(part[links.first[links.pair]], targets, count)
+    fold, total = np.zeros(count, np.int8), [0.0, 0.0]
+    for c in np.argsort(-load, kind="stable"):
+        fold[c] = int(total[1] < total[0])
+        total[fold[c]] += load[c]
+    return np.asarray(fold[part], np.int8)
+
+
+def principal_components(recognizer: GmmUbm, vectors: Singles, usable: Mask, seed: int) -> Floats:
+    """(S, d) unit vectors of all sides along the main directions of a sample of them."""
+    pool = normalise.choose_pool(usable, SAMPLE, seed)
+    sample = _units(recognizer, vectors[pool])
+    mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
+    centred = sample - mean
+    value, vector = np.linalg.eigh((centred @ centred.T).astype(np.float64))
+    main = np.argsort(-value)[: min(DIMENSIONS, len(pool) - 1)]
+    basis = (centred.T @ vector[:, main]) / np.sqrt(np.maximum(value[main], 1e-12))
+    # The sign of a direction is arbitrary: fixed, so that equal runs give equal bytes.
+    basis *= np.where(basis[np.abs(basis).argmax(axis=0), np.arange(len(main))] < 0.0, -1.0, 1.0)
+    found = np.zeros((len(vectors), len(main)))
+    for begin in range(0, len(vectors), ROWS):
+        rows = slice(begin, begin + ROWS)
+        found[rows] = (_units(recognizer, vectors[rows]) - mean) @ basis
+    return found
+
+
+def _units(recognizer: GmmUbm, vectors: Singles) -> Singles:
+    return recognizer.left(np.asarray(vectors))[0][0]
+
+
+def within_covariance(reduced: Floats, links: Links, same: Floats, taught: Mask) -> Floats:
+    """W of the chosen links, shrunk."""
+    chosen, channel = links.pair[taught], np.array([0, 1])
+    one = 2 * links.first[chosen].astype(np.int64)[:, None, None] + channel[:, None]
+    two = 2 * links.second[chosen].astype(np.int64)[:, None, None] + channel
+    weight = same[taught].ravel()
+    size = reduced.shape[1]
+    total = np.zeros((size, size))
+    one, two = (np.broadcast_to(side, same[taught].shape).ravel() for side in (one, two))
+    for begin in range(0, len(weight), 1 << 16):  # bounded memory
+        rows = slice(begin, begin + (1 << 16))
+        gap = reduced[one[rows]] - reduced[two[rows]]
+        total += (gap * weight[rows, None]).T @ gap
+    total /= 2.0 * weight.sum()
+    even = np.trace(total) / size * np.eye(size)
+    return np.asarray((1.0 - SHRINKAGE) * total + SHRINKAGE * even)
+
+
+def whitened(reduced: Floats, scatter: Floats, usable: Mask) -> Floats:
+    """(S, d) x W^-1/2 up to a rotation, centred on the usable sides, at length one."""
+    root = np.linalg.cholesky(np.linalg.inv(scatter))
+    turned = reduced @ root
+    turned -= turned[usable].mean(axis=0)
+    length = np.linalg.norm(turned, axis=1, keepdims=True)
+    return np.asarray(turned / np.maximum(length, 1e-12))

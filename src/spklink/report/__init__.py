@@ -6,9 +6,7 @@ It only reads results. All numbers are gathered first (`numbers`), the figures a
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from spklink.assignment import PathName, Stages
 from spklink.errors import SpklinkError
@@ -27,7 +25,7 @@ def write_report(
     stages: Stages | None = None,
 ) -> Path:
     """Write report.html, report.json and figures/ into a results folder; returns the page."""
-    from spklink.report import figures, numbers, page
+    from spklink.report import figures, numbers, page, provenance
 
     folder, own = Path(out), Stages()
     if stages is not None:
@@ -38,7 +36,7 @@ def write_report(
     with own.stage("drawing the figures"):
         drawn = figures.draw_all(found)
         write_figures(folder / FOLDER, drawn)
-    found["times"] = numbers.times(results, own)
+    found["times"] = provenance.times(results, own)
     text = page.render(found, {name: svg for name, (svg, _) in drawn.items()})
     write_json(folder / "report.json", found)
     write_bytes(folder / "report.html", text.encode())
@@ -59,8 +57,3 @@ def write_figures(folder: Path, drawn: dict[str, tuple[str, bytes]]) -> None:
     for name, (svg, pdf) in drawn.items():
         write_bytes(folder / f"{name}.svg", svg.encode())
         write_bytes(folder / f"{name}.pdf", pdf)
-
-
-def read_report(out: PathName) -> Any:
-    """The numbers of a written report."""
-    return json.loads((Path(out) / "report.json").read_text(encoding="utf-8"))

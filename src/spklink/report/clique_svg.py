@@ -14,6 +14,7 @@ from spklink.report.graphs import Drawing, layout
 SIZES = ((12, "s", 100.0, 78.0), (40, "m", 220.0, 180.0), (120, "l", 380.0, 320.0))
 LARGEST = ("x", 720.0, 620.0)
 MOST_LABELS = 40
+MOST_CIRCLE_LABELS = 14
 LABEL = 12  # letters
 
 
@@ -26,7 +27,7 @@ def graph(drawing: Drawing) -> dict[str, Any]:
     what = (
         f"clique {drawing['clique']}: {_count(drawing['conversations'], 'conversation')} between "
         f"{_count(drawing['speakers'], 'speaker')}, {drawing['settled']:,} settled, "
-        f"{drawing['bits']:.3g} bits open"
+        f"{_bits(drawing['bits'])} open"
     )
     parts = [
         Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
@@ -36,7 +37,7 @@ def graph(drawing: Drawing) -> dict[str, Any]:
         *_nodes(drawing, place, size),
         Markup("</svg>"),
     ]
-    short = f"clique {drawing['clique']}, {drawing['bits']:.3g} bits"
+    short = f"{drawing['clique']:,}: {_bits(drawing['bits'])}"
     caption = short if size == "s" else what[0].upper() + what[1:]
     return {"svg": Markup("").join(parts), "size": size, "caption": caption}
 
@@ -63,36 +64,44 @@ def _edges(drawing: Drawing, place: Any) -> list[Markup]:
     among = Counter(tuple(sorted(edge["ends"])) for edge in drawing["edges"])
     seen: Counter[tuple[int, ...]] = Counter()
     most = max(edge["conversations"] for edge in drawing["edges"])
-    made = []
+    made: list[tuple[int, Markup]] = []
     for edge in drawing["edges"]:
         a, b = sorted(edge["ends"])
         turn = seen[a, b] - (among[a, b] - 1) / 2.0
         seen[a, b] += 1
-        made.append((DOUBT[edge["kind"]], _edge(drawing, edge, place[a], place[b], turn, most)))
+        middle = _middle(place[a], place[b], turn)
+        made.append((DOUBT[edge["kind"]], _edge(drawing, edge, place[a], place[b], middle, most)))
+        if edge["suspicious"]:
+            made.append((ON_TOP, _suspect((place[a] + place[b] + 2.0 * middle) / 4.0)))
     return [text for _, text in sorted(made, key=lambda pair: pair[0])]
 
 
 DOUBT = {"unresolvable": 0, "settled": 1, "likely": 2, "leaning": 3, "open": 4}
+ON_TOP = 5
 
 
-def _edge(
-    drawing: Drawing, edge: dict[str, Any], start: Any, end: Any, turn: float, most: int
-) -> Markup:
+def _middle(start: Any, end: Any, turn: float) -> Any:
+    """Where an edge is drawn towards: its middle, or beside it for one of several."""
     along = end - start
     length = float(np.hypot(*along)) or 1.0
     across = np.array([-along[1], along[0]]) / length
-    middle = (start + end) / 2.0 + across * turn * min(18.0, 0.28 * length)
-    path = f"M{_pair(start)}L{_pair(end)}" if not turn else (
-        f"M{_pair(start)}Q{_pair(middle)} {_pair(end)}"
-    )
+    return (start + end) / 2.0 + across * turn * min(18.0, 0.28 * length)
+
+
+def _suspect(at: Any) -> Markup:
+    return Markup('<circle class="suspect" cx="{:.0f}" cy="{:.0f}" r="4"/>').format(*at)
+
+
+def _edge(
+    drawing: Drawing, edge: dict[str, Any], start: Any, end: Any, middle: Any, most: int
+) -> Markup:
+    path = f"M{_pair(start)}Q{_pair(middle)} {_pair(end)}"
     rows = " ".join(map(str, edge["rows"]))
     if drawing["circles"]:
         return _bundle(drawing, edge, start, path, rows, most)
-    made = Markup('<path class="e {}" d="{}" data-c="{}"/>').format(edge["kind"], path, rows)
-    if edge["suspicious"]:
-        at = (start + end + 2.0 * middle) / 4.0
-        made += Markup('<circle class="suspect" cx="{:.0f}" cy="{:.0f}" r="4"/>').format(*at)
-    return made
+    # Without details there is nothing to point at.
+    handle = Markup(' data-c="{}"').format(rows) if rows else Markup("")
+    return Markup('<path class="e {}" d="{}"{}/>').format(edge["kind"], path, handle)
 
 
 def _bundle(
@@ -100,12 +109,14 @@ def _bundle(
 ) -> Markup:
     """All conversations between two circles, or within one: a ring around its dot."""
     names = [_label(drawing["nodes"][k]["speaker"], 40) for k in edge["ends"]]
-    where = f"within the circle of {names[0]}" if edge["ends"][0] == edge["ends"][1] else (
-        f"between the circles of {names[0]} and {names[1]}"
+    where = (
+        f"within the circle of {names[0]}"
+        if edge["ends"][0] == edge["ends"][1]
+        else (f"between the circles of {names[0]} and {names[1]}")
     )
     text = (
         f"{_count(edge['conversations'], 'conversation')} {where}: {edge['settled']:,} settled, "
-        f"{edge['bits']:.3g} bits open"
+        f"{_bits(edge['bits'])} open"
     )
     share = edge["conversations"] / most
     width = f"{1.0 + 7.0 * share**0.5:.1f}"
@@ -125,16 +136,24 @@ def _nodes(drawing: Drawing, place: Any, size: str) -> list[Markup]:
     ]
     if size == "s" or len(place) > MOST_LABELS:
         return made
+    people = sorted((node["speakers"] for node in drawing["nodes"]), reverse=True)
+    least = people[min(MOST_CIRCLE_LABELS, len(people)) - 1] if drawing["circles"] else 0
     for node, (x, y) in zip(drawing["nodes"], place, strict=True):
+        if node["speakers"] < least:
+            continue
         text = _label(node["speaker"], LABEL)
         if node["speakers"] > 1:
             text += f" +{node['speakers'] - 1:,}"
         made.append(
             Markup('<text x="{:.0f}" y="{:.0f}" text-anchor="middle">{}</text>').format(
-                x, y - 8.0, text
+                x, y - (18.0 if drawing["circles"] else 8.0), text
             )
         )
     return made
+
+
+def _bits(value: float) -> str:
+    return "under .01 bits" if 0.0 < value < 0.01 else f"{value:.2f} bits"
 
 
 def _label(text: str, longest: int) -> str:
@@ -147,5 +166,3 @@ def _pair(point: Any) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-

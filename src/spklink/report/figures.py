@@ -1,7 +1,7 @@
 """Every figure of a report, drawn from its table: SVG for the page, SVG and PDF for a paper.
 
-Colours are safe for colour-blind readers (Okabe & Ito). In files they are fixed; in the page each
-becomes a CSS variable, so that one drawing serves light, dark and print. No figure shows a name.
+In files colours are fixed; in the page each becomes a CSS variable, so that one drawing serves
+light, dark and print.
 """
 
 from __future__ import annotations
@@ -11,31 +11,26 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from spklink.report import plots
+from spklink.report.plots import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GRID,
+    INK,
+    MUTED,
+    PAPER,
+    RED,
+    SKY,
+    Figure,
+    Numbers,
+)
 
-from spklink.report.graphs import layout
-
-INK, MUTED, GRID, PAPER = "#1d2126", "#5f6770", "#dfe3e8", "#fdfdfc"
-BLUE, SKY, AMBER, RED, GREEN = "#0072b2", "#56b4e9", "#e69f00", "#d55e00", "#009e73"
 VARIABLES = {
     **{INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper"},
     **{BLUE: "--blue", SKY: "--sky", AMBER: "--amber", RED: "--red", GREEN: "--green"},
 }
-KIND_COLOURS = {
-    "settled": BLUE,
-    "likely": SKY,
-    "leaning": AMBER,
-    "open": RED,
-    "unresolvable": MUTED,
-}
-CLASS_COLOURS = {
-    "known non-targets": AMBER,
-    "expected non-targets": AMBER,
-    "expected targets": BLUE,
-    "non-targets by the key": RED,
-    "targets by the key": GREEN,
-}
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9.5,
     "font.family": "DejaVu Sans",
     "text.parse_math": False,
@@ -61,8 +56,6 @@ STYLE = {
     "pdf.fonttype": 42,
     "figure.constrained_layout.use": True,
 }
-Numbers = dict[str, Any]
-Figure = Any
 
 
 def draw_all(numbers: Numbers) -> dict[str, tuple[str, bytes]]:
@@ -116,308 +109,17 @@ def _own_id(name: str, old: str) -> str:
     return f' id="{name}-{old}"'
 
 
-def _column(table: Numbers, name: str) -> list[Any]:
-    at = table["columns"].index(name)
-    return [row[at] for row in table["rows"]]
-
-
-def staircase(figure: Figure, numbers: Numbers) -> bool:
-    table = numbers["staircase"]
-    names, bits, f = (_column(table, name) for name in ("level", "bits", "confusion F"))
-    axes = figure.subplots()
-    place = np.arange(len(names))[::-1]
-    colours = {"attainable": GREEN, "linked": BLUE, "reviewed": BLUE}
-    axes.barh(place, bits, color=[colours.get(name, MUTED) for name in names], height=0.62)
-    axes.set_xscale("symlog", linthresh=1.0, linscale=0.5)
-    top = max(1.0, *bits)
-    axes.set_xlim(0.0, (top + 1.0) ** 1.45)
-    axes.xaxis.set_major_locator(_decades(top))
-    axes.xaxis.set_minor_locator(_no_ticks())
-    axes.xaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
-    axes.set_yticks(place, [f"level {n}" if n in ("I", "II", "III", "IV") else n for n in names])
-    for y, b, c in zip(place, bits, f, strict=True):
-        label = f"  {b:,.2f} bits,  F = {_short(c)}"
-        axes.text(b, y, label, va="center", ha="left", fontsize=9)
-    axes.set_xlabel("bits not known about who speaks where")
-    axes.grid(visible=False, axis="y")
-    return True
-
-
-def _short(value: float | None) -> str:
-    if value is None:
-        return "∞"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _decades(top: float) -> Any:
-    from matplotlib.ticker import FixedLocator
-
-    powers = [10.0**k for k in range(0, 12) if 10.0**k <= top * 1.01]
-    return FixedLocator([0.0, *powers[:: max(1, len(powers) // 5)]])
-
-
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
-
-
-def cliques(figure: Figure, numbers: Numbers) -> bool:
-    table = numbers["database"]["by_size"]
-    names, count = (_column(table, name) for name in table["columns"][:2])
-    alone = np.array(_column(table, "unresolvable cliques"))
-    axes = figure.subplots()
-    place = np.arange(len(names))
-    axes.bar(place, np.array(count) - alone, color=BLUE, label="resolvable", width=0.7)
-    bottom = np.array(count) - alone
-    axes.bar(place, alone, bottom=bottom, color=AMBER, label="unresolvable", width=0.7)
-    for x, n in zip(place, count, strict=True):
-        axes.text(x, n, f"{n:,}", ha="center", va="bottom", fontsize=8.5)
-    axes.set_xticks(place, names, rotation=45 if len(names) > 10 else 0)
-    axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
-    axes.set_ylim(0.0, 1.15 * max(count))
-    axes.set_xlabel("conversations a clique")
-    axes.set_ylabel("cliques")
-    axes.grid(visible=False, axis="x")
-    axes.legend()
-    return True
-
-
-def database(figure: Figure, numbers: Numbers) -> bool:
-    """The drawn cliques side by side; the page has the same with details to each conversation."""
-    drawn = numbers["database"]["drawn"][:40]
-    if not drawn:
-        return False
-    wide = min(len(drawn), 1 if drawn[0]["conversations"] > 60 else 8)
-    grid = figure.subplots(-(-len(drawn) // wide), wide, squeeze=False).ravel()
-    for axes in grid:
-        axes.set_axis_off()
-        axes.set_aspect("equal")
-    for axes, drawing in zip(grid, drawn, strict=False):
-        _graph(axes, drawing)
-    return True
-
-
-def _graph(axes: Any, drawing: Numbers) -> None:
-    from matplotlib.collections import LineCollection
-
-    place = layout(drawing)
-    ends = np.array([edge["ends"] for edge in drawing["edges"]])
-    most = max(edge["conversations"] for edge in drawing["edges"])
-    axes.add_collection(
-        LineCollection(
-            place[ends],
-            colors=[KIND_COLOURS[edge["kind"]] for edge in drawing["edges"]],
-            linewidths=[0.8 + 3.0 * edge["conversations"] / most for edge in drawing["edges"]]
-            if most > 1
-            else 1.2,
-            zorder=1,
-        )
-    )
-    people = np.array([node["speakers"] for node in drawing["nodes"]])
-    size = 12.0 + 120.0 * people / people.max() if people.max() > 1 else 12.0
-    axes.scatter(*place.T, s=size, color=INK, zorder=2, linewidths=0)
-    axes.set_xlim(-0.1, 1.1)
-    axes.set_ylim(1.1, -0.1)
-
-
-def scores(figure: Figure, numbers: Numbers) -> bool:
-    panels = [p for p in numbers["recognizer"]["histograms"] if p["table"]["rows"]]
-    if not panels:
-        return False
-    for axes, panel in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
-    ):
-        _histogram(axes, panel["table"])
-        axes.set_xlabel(
-            "score, before calibration"
-            if panel["name"] == "scores"
-            else "log-likelihood-ratio" + (", after calibration" if len(panels) > 1 else "")
-        )
-        axes.set_yticklabels([])
-        axes.grid(visible=False, axis="y")
-    return True
-
-
-def _histogram(axes: Any, table: Numbers) -> None:
-    edges = [*_column(table, "from"), table["rows"][-1][1]]
-    for name in table["columns"][2:]:
-        by_key = name.endswith("key")
-        axes.stairs(
-            _column(table, name),
-            edges,
-            fill=not by_key,
-            color=CLASS_COLOURS[name],
-            alpha=None if by_key else 0.55,
-            linewidth=1.6,
-            label=name,
-        )
-    axes.set_ylabel("share of the class")
-    axes.set_ylim(bottom=0.0)
-    axes.set_ylim(top=1.32 * axes.get_ylim()[1])
-    axes.legend(loc="upper left", fontsize=8)
-
-
-def speech(figure: Figure, numbers: Numbers) -> bool:
-    table = numbers["recognizer"]["speech"]
-    if table is None or not table["rows"]:
-        return False
-    axes = figure.subplots()
-    edges = [*_column(table, "from"), table["rows"][-1][1]]
-    used, unused = (np.array(_column(table, n)) for n in ("sides used", "sides not used"))
-    axes.stairs(used, edges, fill=True, color=BLUE, label="used")
-    if unused.any():
-        axes.stairs(used + unused, edges, baseline=used, fill=True, color=RED, label="not used")
-        axes.legend()
-    axes.set_xlabel("seconds of speech a side")
-    axes.set_ylabel("sides")
-    axes.set_ylim(bottom=0.0)
-    axes.set_xlim(left=0.0)
-    return True
-
-
-def calibration(figure: Figure, numbers: Numbers) -> bool:
-    found = numbers["recognizer"]["calibration"]
-    if found is None or len(found["history"]["rows"]) < 2:
-        return False
-    axes = figure.subplots()
-    rounds, scale = zip(*found["history"]["rows"], strict=True)
-    axes.plot(rounds, scale, "o-", color=BLUE)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("round of calibration")
-    axes.set_ylabel("scale")
-    return True
-
-
-def det(figure: Figure, numbers: Numbers) -> bool:
-    """Misses against false alarms on axes where Gaussian scores give a straight line."""
-    from scipy.special import ndtri
-
-    table = numbers["recognizer"]["det"]
-    if table is None:
-        return False
-    axes = figure.subplots()
-    low, high = 2e-4, 0.6
-    rates = np.clip(np.array(table["rows"], float), low, high)
-    axes.plot(*ndtri(rates).T, color=BLUE, linewidth=1.8)
-    ticks = np.array([0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4])
-    axes.axline((0.0, 0.0), slope=1.0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    names = [f"{100.0 * t:g}" for t in ticks]
-    axes.set_xticks(ndtri(ticks), names)
-    axes.set_yticks(ndtri(ticks), names)
-    axes.set_xlim(ndtri(low), ndtri(high))
-    axes.set_ylim(ndtri(low), ndtri(high))
-    axes.set_aspect("equal")
-    axes.set_xlabel("false alarms, %")
-    axes.set_ylabel("misses, %")
-    return True
-
-
-def tippett(figure: Figure, numbers: Numbers) -> bool:
-    table = numbers["recognizer"]["tippett"]
-    if table is None:
-        return False
-    axes = figure.subplots()
-    at = _column(table, "log-likelihood-ratio")
-    axes.step(at, _column(table, "targets above"), color=BLUE, label="targets")
-    axes.step(at, _column(table, "non-targets above"), color=AMBER, label="non-targets")
-    axes.axvline(0.0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.set_xlabel("log-likelihood-ratio")
-    axes.set_ylabel("share above")
-    axes.set_ylim(0.0, 1.02)
-    axes.legend()
-    return True
-
-
-def reliability(figure: Figure, numbers: Numbers) -> bool:
-    """Cliques by their maximum posterior; bins and 95 % bands as `evaluate` gives them."""
-    rows = (numbers["evaluation"] or {}).get("reliability")
-    if not rows:
-        return False
-    axes = figure.subplots()
-    predicted = np.array([row["predicted"] for row in rows])
-    seen = np.array([row["observed"] for row in rows])
-    band = [seen - [r["observed_low"] for r in rows], [r["observed_high"] for r in rows] - seen]
-    axes.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.errorbar(predicted, seen, np.maximum(band, 0.0), fmt="o", color=BLUE, capsize=3)
-    axes.set_xlabel("probability of the best configuration")
-    axes.set_ylabel("share of cliques that are right")
-    axes.set_xlim(min(0.4, predicted.min() - 0.05), 1.02)
-    axes.set_ylim(max(0.0, min(0.4, *(r["observed_low"] for r in rows)) - 0.02), 1.02)
-    return True
-
-
-def certainty(figure: Figure, numbers: Numbers) -> bool:
-    """Conversations by the probability of what is said of them."""
-    table = numbers["posterior"]["maximum"]
-    if not table["rows"]:
-        return False
-    axes = figure.subplots()
-    place, count = np.arange(len(table["rows"])), _column(table, "conversations")
-    axes.bar(place, count, color=BLUE, width=0.75)
-    for x, n in zip(place, count, strict=True):
-        axes.text(x, n, f"{n:,}", ha="center", va="bottom", fontsize=8.5)
-    names = [f"{100 * row[0]:g}–{100 * row[1]:g}" for row in table["rows"]]
-    axes.set_xticks(place, names, fontsize=8.5, rotation=30 if len(names) > 6 else 0)
-    axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
-    axes.set_ylim(0.0, 1.12 * max(count))
-    axes.set_xlabel("probability of the assignment, %")
-    axes.set_ylabel("conversations")
-    axes.grid(visible=False, axis="x")
-    return True
-
-
-def errors(figure: Figure, numbers: Numbers) -> bool:
-    """Wrong conversations, expected and observed, by probability; only with a key."""
-    table = numbers["posterior"]["maximum"]
-    if not table["rows"] or "observed wrong" not in table["columns"]:
-        return False
-    axes = figure.subplots()
-    place = np.arange(len(table["rows"]))
-    expected, seen = _column(table, "of these expected wrong"), _column(table, "observed wrong")
-    axes.bar(place - 0.19, expected, color=SKY, width=0.36, label="expected")
-    axes.bar(place + 0.19, seen, color=RED, width=0.36, label="observed")
-    names = [f"{100 * row[0]:g}–{100 * row[1]:g}" for row in table["rows"]]
-    axes.set_xticks(place, names, fontsize=8.5, rotation=30 if len(names) > 6 else 0)
-    axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
-    axes.set_xlabel("probability of the assignment, %")
-    axes.set_ylabel("wrong conversations")
-    axes.set_ylim(0.0, max(1.0, 1.15 * max(*expected, *seen)))
-    axes.grid(visible=False, axis="x")
-    axes.legend()
-    return True
-
-
-def sizes(figure: Figure, numbers: Numbers) -> bool:
-    """How certainty grows with the size of a clique."""
-    table = numbers["posterior"]["by_size"]
-    if len(table["rows"]) < 2:
-        return False
-    axes = figure.subplots()
-    size = _column(table, "mean size")
-    axes.plot(size, _column(table, "open bits a conversation"), "o-", color=BLUE)
-    if max(size) > 20:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
-    else:
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("conversations a resolvable clique")
-    axes.set_ylabel("open bits a conversation")
-    axes.set_ylim(bottom=0.0)
-    return True
-
-
 FIGURES: dict[str, tuple[Callable[[Figure, Numbers], bool], tuple[float, float]]] = {
-    "staircase": (staircase, (8.4, 2.9)),
-    "cliques": (cliques, (8.4, 2.7)),
-    "database": (database, (8.4, 6.4)),
-    "scores": (scores, (8.4, 3.0)),
-    "calibration": (calibration, (4.1, 2.6)),
-    "speech": (speech, (4.1, 2.6)),
-    "det": (det, (4.1, 4.0)),
-    "tippett": (tippett, (4.1, 4.0)),
-    "reliability": (reliability, (4.1, 3.4)),
-    "errors": (errors, (4.1, 3.4)),
-    "certainty": (certainty, (4.1, 3.0)),
-    "sizes": (sizes, (4.1, 3.0)),
+    "staircase": (plots.staircase, (8.4, 2.9)),
+    "cliques": (plots.cliques, (8.4, 2.7)),
+    "database": (plots.database, (8.4, 6.4)),
+    "scores": (plots.scores, (8.4, 3.2)),
+    "calibration": (plots.calibration, (4.1, 2.6)),
+    "speech": (plots.speech, (4.1, 2.6)),
+    "det": (plots.det, (4.1, 4.0)),
+    "tippett": (plots.tippett, (4.1, 4.0)),
+    "reliability": (plots.reliability, (4.1, 3.4)),
+    "errors": (plots.errors, (4.1, 3.4)),
+    "certainty": (plots.certainty, (4.1, 3.0)),
+    "sizes": (plots.sizes, (4.1, 3.0)),
 }

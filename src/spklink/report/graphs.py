@@ -61,7 +61,8 @@ def drawings(results: Results) -> list[Drawing]:
     doubted[cliques.label[suspects(results)]] = True
     bits = np.round(results.posterior.entropy_bits, 6)
     order = np.lexsort((np.arange(len(cliques)), -cliques.size, -bits, ~doubted))
-    room, chosen = MOST_EDGES, []
+    room = MOST_EDGES
+    chosen: list[int] = []
     for k in order[: 4 * MOST_CLIQUES].tolist():
         edges = int(cliques.size[k])
         cost = edges if edges <= MOST_IN_ONE else MOST_IN_ONE

@@ -7,19 +7,18 @@ differs between two reports of one folder.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from spklink.assignment import Stages, peak_memory
 from spklink.entropy import confusion, levels
-from spklink.errors import SpklinkError
 from spklink.evaluation import wilson
 from spklink.paper import PRINTED_TABLE_2, PRINTED_TABLE_3
 from spklink.report import details, graphs
+from spklink.report.provenance import command, provenance
 from spklink.report.recognizer import recognizer
 from spklink.report.results import Results, read_rows
-from spklink.tables import read_json
 
 Table = dict[str, Any]
 MOST_PROBLEMS = 200
@@ -42,7 +41,7 @@ def gather(results: Results) -> dict[str, Any]:
     for drawing in drawn:
         for edge in drawing["edges"]:
             edge["rows"] = [position[m] for m in edge["rows"] if m in position]
-    return finite(
+    return _all_finite(
         {
             "spklink": results.run["spklink"],
             "asked": asked(results),
@@ -191,11 +190,9 @@ def _by_probability(results: Results, open_: Any, sure: Any) -> Table:
     place = np.searchsorted(PROBABILITY_EDGES, sure, side="right") - 1
     place = np.clip(place, 0, len(PROBABILITY_EDGES) - 2)
     rows = []
-    for k, (low, high) in enumerate(
-        zip(PROBABILITY_EDGES[:-1], PROBABILITY_EDGES[1:], strict=True)
-    ):
+    for k, (low, high) in enumerate(pairwise(PROBABILITY_EDGES)):
         here = open_ & (place == k)
-        row = [low, high, int(here.sum()), float((1.0 - sure[here]).sum())]
+        row: list[Any] = [low, high, int(here.sum()), float((1.0 - sure[here]).sum())]
         if truth is not None:
             keyed = here & (truth >= 0)
             wrong = int((results.posterior.best[keyed] != truth[keyed]).sum())
@@ -330,72 +327,8 @@ def methods(results: Results) -> dict[str, Any]:
     }
 
 
-def provenance(results: Results) -> dict[str, Any]:
-    run = results.run
-    return {
-        "command": command(results),
-        "spklink": run["spklink"],
-        "versions": run["versions"],
-        "seed": run["seed"],
-        "settings": run["settings"],
-        "inputs": run["inputs"],
-        "report_inputs": results.given,
-        "scores": run["scores"],
-    }
-
-
-def command(results: Results, *, known: bool = True) -> str:
-    """A command line that gives these results again; OUT stands for their folder."""
-    inputs, settings = results.run["inputs"], results.run["settings"]
-    words = ["spklink", "link" if results.linked else "assign", quoted(inputs["conversations"])]
-    if "scores" in inputs:
-        words += ["--scores", quoted(inputs["scores"])]
-    words += ["-o", "OUT"]
-    for name in ("known", "claimed"):
-        if name in inputs and (known or name != "known"):
-            words += [f"--{name}", quoted(inputs[name])]
-    return " ".join([*words, *_options(results, settings)])
-
-
-def _options(results: Results, settings: dict[str, Any]) -> list[str]:
-    """Options that are not at their default."""
-    words = []
-    preset = settings.get("preset")
-    if isinstance(preset, dict):
-        usual = {"default": 256, "paper": 1024}.get(preset["name"])
-        if preset["name"] != "default":
-            words += ["--preset", preset["name"]]
-        if preset["components"] != usual:
-            words += ["--components", str(preset["components"])]
-    defaults = {"weight": "paper", "beta": None, "method": "auto", "background": None}
-    defaults |= {"budget_seconds": 60.0, "budget_gb": 4.0, "min_speech": 2.0}
-    for name, usual in defaults.items():
-        if settings.get(name, usual) != usual:
-            words += [f"--{name.replace('_', '-')}", quoted({"file": f"{settings[name]}"})]
-    if results.sides is not None and "bad audio" in results.sides.marks:
-        words += ["--on-bad-audio", "skip"]
-    if results.run["seed"]:
-        words += ["--seed", str(results.run["seed"])]
-    return words
-
-
-def quoted(file: dict[str, str]) -> str:
-    from shlex import quote
-
-    return quote(file["file"])
-
-
-def times(results: Results, stages: Stages) -> dict[str, Any]:
-    """Seconds by stage and memory, of the run and of this report."""
-    path = results.folder / "timings.json"
-    try:
-        run = read_json(path) if path.exists() else {}
-    except SpklinkError:
-        run = {}
-    return {
-        "run": run,
-        "report": {"seconds": dict(stages.seconds), "peak_memory_bytes": peak_memory()},
-    }
+def _all_finite(numbers: dict[str, Any]) -> dict[str, Any]:
+    return {name: finite(value) for name, value in numbers.items()}
 
 
 def finite(value: Any) -> Any:

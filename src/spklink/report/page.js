@@ -12,14 +12,14 @@
     if (kind) node.className = kind;
     return node;
   };
-  const cut = (text) => (text.length > 60 ? [...text].slice(0, 60).join("") + "…" : text);
+  const cut = (text) => (text.length > 80 ? [...text].slice(0, 80).join("") + "…" : text);
   const name = (at) => make("bdi", cut(data.names[at]), "name");
   const percent = (p) => {
-    for (let digits = 1; digits < 12; digits += 2) {
+    for (let digits = 1; digits < 8; digits += 2) {
       const text = (100 * p).toFixed(digits);
       if (text.slice(0, 3) !== "100" || p === 1) return text + " %";
     }
-    return "nearly 100 %";
+    return "over 99.99999 %";
   };
   const signed = (bits) => (bits < 0 ? "−" : "+") + Math.abs(bits).toPrecision(3);
 
@@ -65,7 +65,7 @@
     const row = data.rows[index];
     const title = make("h3", "Conversation ");
     title.append(name(row[0]));
-    const full = data.names[row[0]].length > 60 ? [make("p", data.names[row[0]], "note")] : [];
+    const full = data.names[row[0]].length > 80 ? [make("p", data.names[row[0]], "note")] : [];
     body.replaceChildren(title, facts(row), make("h3", "Strongest evidence"), evidence(row), ...full);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;

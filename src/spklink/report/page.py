@@ -17,13 +17,19 @@ from spklink.report import clique_svg
 from spklink.report.figures import for_page
 
 HERE = Path(__file__).parent
-LONGEST = 60  # letters of a name that are shown at once
+LONGEST = 80  # letters of a name that are shown at once
 PERCENT = {
     *("EER", "E", "E, paper", "settled at 99 %", "mean probability", "targets above"),
     *("right, low end", "right, high end", "predicted right", "observed right"),
     *("95 % band, low end", "95 % band, high end", "non-targets above", "false alarms", "misses"),
     *("best, low end", "best, high end"),
 }
+DECIMALS = {
+    **dict.fromkeys(("bits", "F", "recalibrated", "bits open", "open bits a conversation"), 4),
+    **dict.fromkeys(("bits, paper", "F, paper", "recalibrated, paper", "mean size"), 3),
+    **dict.fromkeys(("best factor", "best factor, paper", "expected wrong"), 2),
+    **dict.fromkeys(("of these expected wrong", "expected wrong cliques", "seconds"), 2),
+}  # digits after the point, as the paper prints them
 KNOWN_MEASURES = {
     *("conversations", "by_size", "resolvable", "at_least_two", "all"),
     *("expected_clique_errors", "expected_clique_errors_low", "expected_clique_errors_high"),
@@ -44,11 +50,12 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
     environment.globals |= {
         "name": names.show,
         "short": shortened,
-        "cell": lambda value, column="": names.show(value)
-        if isinstance(value, str)
-        else cell(value, column),
+        "cell": lambda value, column="": (
+            names.show(value) if isinstance(value, str) else cell(value, column)
+        ),
         "percent": percent,
         "signed": signed,
+        "figure_text": figure_text,
         "plural": plural,
         "left": is_text,
         "cell_class": cell_class,
@@ -84,12 +91,13 @@ class Names:
 
     def show(self, text: str) -> Markup:
         if len(text) <= LONGEST:
-            return Markup('<bdi class="name">{}</bdi>').format(text)
+            wraps = " wraps" if max(map(len, text.split()), default=0) > 24 else ""
+            return Markup('<bdi class="name{}">{}</bdi>').format(wraps, text)
         if text not in self.place:
             self.place[text] = len(self.long)
             self.long.append(text)
         return Markup(
-            '<bdi class="name long" tabindex="0" role="button" data-long="{}" '
+            '<bdi class="name long wraps" tabindex="0" role="button" data-long="{}" '
             'title="{} letters: click to see all">{}</bdi>'
         ).format(self.place[text], f"{len(text):,}", shortened(text))
 
@@ -132,11 +140,13 @@ def cell(value: Any, column: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return " to ".join(cell(v, column) for v in value)
+        return " to ".join(dict.fromkeys(cell(v, column) for v in value))  # equal ends once
     if isinstance(value, int):
         return f"{value:,}"
     if column in PERCENT:
         return percent(value)
+    if column in DECIMALS:
+        return f"{value:.{DECIMALS[column]}f}"
     return figure_text(value)
 
 
@@ -152,11 +162,11 @@ def percent(value: float | None) -> str:
     """Per cent with as many digits as it takes not to say 100 of what is less."""
     if value is None:
         return "–"
-    for digits in range(1, 12, 2):
+    for digits in range(1, 8, 2):
         text = f"{100.0 * value:.{digits}f}"
         if float(text) < 100.0 or value >= 1.0:
             return f"{text} %"
-    return "nearly 100 %"
+    return "over 99.99999 %"
 
 
 def signed(bits: float) -> str:
@@ -273,5 +283,3 @@ def times_tables(times: Numbers) -> list[Table]:
             rows.append(["peak memory, MB", round(part["peak_memory_bytes"] / 1e6, 1)])
             tables.append({"title": title, "columns": ["stage", "seconds"], "rows": rows})
     return tables
-
-

@@ -107,7 +107,7 @@ def _by_key(results: Results, one: Ints, two: Ints) -> NDArray[np.int8]:
     keyed = (bits[one // 2] >= 0) & (bits[two // 2] >= 0)
 
     def who(side: Ints) -> NDArray[np.int32]:
-        return people[side // 2, (side % 2) ^ np.maximum(bits[side // 2], 0)]
+        return np.asarray(people[side // 2, (side % 2) ^ np.maximum(bits[side // 2], 0)])
 
     return np.where(keyed, who(one) == who(two), -1).astype(np.int8)
 
@@ -149,8 +149,9 @@ def measured(files: list[tuple[str, Pairs]]) -> dict[str, Any]:
             )
     if not rows:
         return {}
-    curve, sums = det_points(targets, others, CURVE_POINTS), tippett_points(
-        targets, others, CURVE_POINTS
+    curve, sums = (
+        det_points(targets, others, CURVE_POINTS),
+        tippett_points(targets, others, CURVE_POINTS),
     )
     return {
         "measures": {
@@ -197,7 +198,7 @@ def _speech_edges(longest: float) -> Floats:
     """Some twenty bins of a round width."""
     widths = np.array([m * 10.0**e for e in range(-1, 5) for m in (1, 2, 5)])
     width = widths[np.searchsorted(widths, max(longest, 1.0) / 24.0)]
-    return np.round(np.arange(0.0, longest + width, width), 3)
+    return np.asarray(np.round(width * np.arange(int(longest / width) + 2), 3))
 
 
 def calibration(results: Results) -> dict[str, Any] | None:

@@ -105,37 +105,30 @@ def database(figure: Figure, numbers: Numbers) -> bool:
     drawn = numbers["database"]["drawn"][:40]
     if not drawn:
         return False
+    axes = figure.subplots()  # one for all: forty would take seconds
+    axes.set_axis_off()
+    axes.set_aspect("equal")
     wide = min(len(drawn), 1 if drawn[0]["conversations"] > 60 else 8)
-    grid = figure.subplots(-(-len(drawn) // wide), wide, squeeze=False).ravel()
-    for axes in grid:
-        axes.set_axis_off()
-        axes.set_aspect("equal")
-    for axes, drawing in zip(grid, drawn, strict=False):
-        _graph(axes, drawing)
+    for k, drawing in enumerate(drawn):
+        _graph(axes, drawing, 1.3 * np.array([k % wide, k // wide]))
+    axes.autoscale_view()
+    axes.invert_yaxis()
     return True
 
 
-def _graph(axes: Any, drawing: Numbers) -> None:
+def _graph(axes: Any, drawing: Numbers, corner: Any) -> None:
     from matplotlib.collections import LineCollection
 
-    place = layout(drawing)
+    place = layout(drawing) + corner
     ends = np.array([edge["ends"] for edge in drawing["edges"]])
-    most = max(edge["conversations"] for edge in drawing["edges"])
-    axes.add_collection(
-        LineCollection(
-            place[ends],
-            colors=[KIND_COLOURS[edge["kind"]] for edge in drawing["edges"]],
-            linewidths=[0.8 + 3.0 * edge["conversations"] / most for edge in drawing["edges"]]
-            if most > 1
-            else 1.2,
-            zorder=1,
-        )
-    )
+    share = np.array([edge["conversations"] for edge in drawing["edges"]], float)
+    share /= share.max()
+    colours = [KIND_COLOURS[edge["kind"]] for edge in drawing["edges"]]
+    widths = 0.8 + 3.0 * share if drawing["circles"] else 1.2
+    axes.add_collection(LineCollection(place[ends], colors=colours, linewidths=widths, zorder=1))
     people = np.array([node["speakers"] for node in drawing["nodes"]])
-    size = 12.0 + 120.0 * people / people.max() if people.max() > 1 else 12.0
+    size = 12.0 + 120.0 * people / people.max() if drawing["circles"] else 12.0
     axes.scatter(*place.T, s=size, color=INK, zorder=2, linewidths=0)
-    axes.set_xlim(-0.1, 1.1)
-    axes.set_ylim(1.1, -0.1)
 
 
 def scores(figure: Figure, numbers: Numbers) -> bool:

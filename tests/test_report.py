@@ -181,7 +181,7 @@ class Page(HTMLParser):
         self.tables: dict[str, list[list[str]]] = {}
         self.figures: list[dict[str, int]] = []
         self.addresses: list[str] = []
-        self.heading, self.inside, self.cell = "", "", None
+        self.heading, self.inside, self.cell, self.in_figure = "", "", None, False
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -191,11 +191,12 @@ class Page(HTMLParser):
         if tag in ("h2", "h3"):
             self.heading = ""
         if tag == "figure":
+            self.in_figure = True
             self.figures.append({"text": 0, "table": 0, "own": "id" in given})
-        if tag == "svg" and self.figures and "aria-hidden" not in given:
+        if tag == "svg" and self.in_figure and "aria-hidden" not in given:
             said = given.get("aria-label") or given.get("aria-labelledby")
             self.figures[-1]["text"] += bool(said and given.get("role") == "img")
-        if tag == "table" and self.figures:
+        if tag == "table" and self.in_figure:
             self.figures[-1]["table"] += 1
         if tag == "tr":
             self.tables.setdefault(self.heading, []).append([])
@@ -210,6 +211,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag):
         self.inside = ""
+        self.in_figure = self.in_figure and tag != "figure"
         if tag in ("td", "th") and self.cell is not None:
             self.tables[self.heading][-1].append(self.cell)
             self.cell = None

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from spklink.report.graphs import Drawing, layout
 
-# Conversations up to which a drawing has this class, its width and the height at most, in units.
+# A class of drawings goes up to so many conversations or half as many speakers: its name, width and
+# most height, in units.
 SIZES = ((12, "s", 100.0, 78.0), (40, "m", 220.0, 180.0), (120, "l", 380.0, 320.0))
 LARGEST = ("x", 720.0, 620.0)
 MOST_LABELS = 40
@@ -44,7 +45,7 @@ def graph(drawing: Drawing) -> dict[str, Any]:
 
 def _canvas(drawing: Drawing) -> tuple[str, float, float]:
     for most, name, width, height in SIZES:
-        if drawing["conversations"] <= most:
+        if max(drawing["conversations"], 2 * drawing["speakers"]) <= most:
             return name, width, height
     return LARGEST
 

@@ -42,11 +42,18 @@ def suspects(results: Results) -> Ints:
 
 
 def to_listen(results: Results) -> list[dict[str, Any]]:
-    """What a person should listen to first: the conversation that tells most, one a clique."""
-    bits, label = open_bits(results), results.posterior.model.cliques.label
+    """What to listen to first: what tells most in each clique, then whatever else tells most.
+
+    In an unresolvable clique one conversation settles what voices cannot tell of all the others.
+    """
+    cliques, bits = results.posterior.model.cliques, open_bits(results)
+    label = cliques.label
     order = np.lexsort((np.arange(len(bits)), -np.round(bits, 9)))
     order = order[bits[order] > 1e-3]
-    first = np.sort(np.unique(label[order], return_index=True)[1])[:TO_LISTEN]
+    first = np.sort(np.unique(label[order], return_index=True)[1])
+    further = np.setdiff1d(np.arange(len(order)), first)
+    further = further[cliques.resolvable[label[order[further]]]]
+    first = np.concatenate([first, further])[:TO_LISTEN]
     table = results.table
     return [
         {

@@ -80,7 +80,7 @@ def found(results: Results) -> dict[str, Any]:
     unresolvable = summary["unresolvable"]
     sentence = (
         f"{settled:,} of {counted(total, 'conversation')} "
-        f"{'is' if settled == 1 else 'are'} settled at 99 % or more; "
+        f"{'is' if 1 in (settled, total) else 'are'} settled at 99 % or more; "
         f"{interval(low, high)} of {total:,} bits are still open"
     )
     if unresolvable:

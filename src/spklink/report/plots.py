@@ -166,7 +166,7 @@ def _histogram(axes: Any, table: Numbers) -> None:
 
 def speech(figure: Figure, numbers: Numbers) -> bool:
     table = numbers["recognizer"]["speech"]
-    if table is None or not table["rows"]:
+    if table is None or not table["hours"]:
         return False
     axes = figure.subplots()
     edges = [*_column(table, "from"), table["rows"][-1][1]]

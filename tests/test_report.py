@@ -410,7 +410,7 @@ def test_names_are_text(hostile):
 # --- commands ---------------------------------------------------------------------------------
 
 
-def test_command_report(keyed, run, tmp_path, monkeypatch):
+def test_command_report(keyed, single, run, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     out = tmp_path / "out"
@@ -420,9 +420,9 @@ def test_command_report(keyed, run, tmp_path, monkeypatch):
     assert opened == [(out / "report.html").as_uri()]
     assert numbers_of(out)["evaluation"] is None
     assert not (out / "figures" / "det.svg").exists()  # of the report with a key
-    code, text, _ = run("report", out, "--json")
+    code, text, _ = run("report", single, "--json")
     assert code == 0
-    assert json.loads(text) == numbers_of(out)
+    assert json.loads(text) == numbers_of(single)
     code, text, err = run("report", tmp_path)
     assert (code, text) == (2, "")
     assert "run.json is missing" in err

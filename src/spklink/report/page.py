@@ -230,11 +230,17 @@ def drawn_table(drawn: list[Numbers]) -> Table:
 
 
 def reliability_table(evaluation: Numbers | None) -> Table:
-    keys = ("low", "high", "cliques", "predicted", "observed", "observed_low", "observed_high")
-    columns = ["from", "to", "cliques", "predicted right", "observed right"]
+    keys = ("predicted", "observed", "observed_low", "observed_high")
+    columns = ["of", "from", "to", "count", "predicted right", "observed right"]
+    measured = evaluation or {}
+    kinds = [("cliques", measured), ("conversations", measured.get("marginals", {}))]
     return {
         "columns": [*columns, "95 % band, low end", "95 % band, high end"],
-        "rows": [[row[key] for key in keys] for row in (evaluation or {}).get("reliability", [])],
+        "rows": [
+            [kind, row["low"], row["high"], row[kind], *(row[key] for key in keys)]
+            for kind, part in kinds
+            for row in part.get("reliability", [])
+        ],
     }
 
 
@@ -246,9 +252,13 @@ def more_measures(evaluation: Numbers | None) -> Table:
             continue
         parts = value.items() if isinstance(value, dict) else [("", value)]
         for part, figure in parts:
-            if figure is None or isinstance(figure, int | float | str):
+            if not isinstance(figure, dict) and not holds_rows(figure):
                 rows.append([f"{name} {part}".strip().replace("_", " "), figure])
     return {"columns": ["measure", "value"], "rows": rows}
+
+
+def holds_rows(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
 
 
 def settings_table(provenance: Numbers) -> Table:

@@ -184,10 +184,11 @@ def speech(figure: Figure, numbers: Numbers) -> bool:
 
 def calibration(figure: Figure, numbers: Numbers) -> bool:
     found = numbers["recognizer"]["calibration"]
-    if found is None or len(found["history"]["rows"]) < 2:
+    steps = found["history"] if found is not None else {"rows": []}
+    if len(steps["rows"]) < 2 or "scale" not in steps["columns"]:
         return False
+    rounds, scale = (_column(steps, name) for name in ("round", "scale"))
     axes = figure.subplots()
-    rounds, scale = zip(*found["history"]["rows"], strict=True)
     axes.plot(rounds, scale, "o-", color=BLUE)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("round of calibration")
@@ -236,21 +237,35 @@ def tippett(figure: Figure, numbers: Numbers) -> bool:
 
 
 def reliability(figure: Figure, numbers: Numbers) -> bool:
-    """Cliques by their maximum posterior; bins and 95 % bands as `evaluate` gives them."""
-    rows = (numbers["evaluation"] or {}).get("reliability")
-    if not rows:
+    """Answers by their probability; bins and 95 % bands as `evaluate` gives them."""
+    measured = numbers["evaluation"] or {}
+    kinds = [
+        ("cliques", measured.get("reliability"), BLUE, "o"),
+        ("conversations", measured.get("marginals", {}).get("reliability"), AMBER, "s"),
+    ]
+    kinds = [kind for kind in kinds if kind[1]]
+    if not kinds:
         return False
     axes = figure.subplots()
-    predicted = np.array([row["predicted"] for row in rows])
-    seen = np.array([row["observed"] for row in rows])
-    band = [seen - [r["observed_low"] for r in rows], [r["observed_high"] for r in rows] - seen]
     axes.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.errorbar(predicted, seen, np.maximum(band, 0.0), fmt="o", color=BLUE, capsize=3)
-    axes.set_xlabel("probability of the best configuration")
-    axes.set_ylabel("share of cliques that are right")
-    axes.set_xlim(min(0.4, predicted.min() - 0.05), 1.02)
-    axes.set_ylim(max(0.0, min(0.4, *(r["observed_low"] for r in rows)) - 0.02), 1.02)
+    least = min(_calibrated(axes, *kind) for kind in kinds)
+    axes.set_xlabel("probability of the answer")
+    axes.set_ylabel("share that is right")
+    axes.set_xlim(least - 0.05, 1.02)
+    axes.set_ylim(0.0, 1.02)
+    axes.legend(loc="upper left")
     return True
+
+
+def _calibrated(axes: Any, name: str, rows: list[Numbers], colour: str, mark: str) -> float:
+    """Predicted against observed shares with their bands; returns the least probability."""
+    predicted, seen, low, high = (
+        np.array([row[key] for row in rows])
+        for key in ("predicted", "observed", "observed_low", "observed_high")
+    )
+    band = np.maximum([seen - low, high - seen], 0.0)
+    axes.errorbar(predicted, seen, band, fmt=mark, color=colour, capsize=3, label=name)
+    return min(0.45, float(predicted.min()))
 
 
 def certainty(figure: Figure, numbers: Numbers) -> bool:

@@ -54,10 +54,26 @@ def _options(results: Results, settings: dict[str, Any]) -> list[str]:
     for name, usual in defaults.items():
         if settings.get(name, usual) != usual:
             words += [f"--{name.replace('_', '-')}", quoted({"file": f"{settings[name]}"})]
+    words += _calibration(settings.get("calibration"), "labelfree" if results.linked else "none")
+    if settings.get("link_wccn") is False:
+        words.append("--no-link-wccn")
     if results.sides is not None and "bad audio" in results.sides.marks:
         words += ["--on-bad-audio", "skip"]
     if results.run["seed"]:
         words += ["--seed", str(results.run["seed"])]
+    return words
+
+
+def _calibration(choice: Any, usual: str) -> list[str]:
+    """How scores became log-likelihood-ratios, where that was chosen."""
+    if not isinstance(choice, dict):
+        return []
+    defaults = {"source": usual, "kind": None, "fallback": None, "wrong_lists": 0.0}
+    names = {"source": "--calibration", "wrong_lists": "--wrong-lists"}
+    words = []
+    for name, value in choice.items():
+        if value != defaults.get(name):
+            words += [names.get(name, f"--{name}"), quote(str(value))]
     return words
 
 

@@ -54,7 +54,7 @@ def recognizer(results: Results) -> dict[str, Any]:
     """Everything about scores: histograms, measures and curves, speech, calibration."""
     after = read_pairs(results, results.folder / "llrs.npz")
     files = [("log-likelihood-ratios", after)]
-    if results.linked:
+    if results.calibration is not None:
         files.insert(0, ("scores", read_pairs(results, results.folder / "scores.npz")))
     found: dict[str, Any] = {
         "histograms": [{"name": name, "table": histogram(pairs)} for name, pairs in files],
@@ -210,17 +210,18 @@ def calibration(results: Results) -> dict[str, Any] | None:
         for name, value in results.calibration.items()
         if isinstance(value, str | int | float | bool) or value is None
     ]
-    history = results.calibration.get("history")
-    steps = history if isinstance(history, list) else []
     return {
         "values": {"columns": ["", "value"], "rows": plain},
-        "history": {
-            "columns": ["round", "scale"],
-            "rows": [
-                [k, value] for k, value in enumerate(steps, start=1) if isinstance(value, float)
-            ],
-        },
+        "history": _history(results.calibration.get("history")),
     }
+
+
+def _history(steps: Any) -> Table:
+    """Rounds of calibration, each a scale or several named values."""
+    rounds = [s if isinstance(s, dict) else {"scale": s} for s in steps or []]
+    names = list(rounds[0]) if rounds else ["scale"]
+    rows = [[k, *(one.get(name) for name in names)] for k, one in enumerate(rounds, start=1)]
+    return {"columns": ["round", *names], "rows": rows}
 
 
 def rounded(rows: NDArray[np.float64]) -> list[list[float]]:

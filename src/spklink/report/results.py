@@ -47,7 +47,7 @@ class Results:
     claimed: Bits | None  # (M,) -1 where nothing is claimed; None without claims
     sides: Sides | None  # None where nobody listened: `assign`
     problems: list[list[str]]
-    calibration: dict[str, Any] | None
+    calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
     given: dict[str, dict[str, str]]  # files of this report: name and hash
 
     @property
@@ -113,7 +113,7 @@ def read_results(
         claimed=claims,
         sides=_sides(folder, database.conversations) if linked else None,
         problems=read_rows(folder / "problems.csv") if linked else [],
-        calibration=read_json(folder / "calibration.json") if linked else None,
+        calibration=_calibration(folder),
         given={
             name: {"file": Path(path).name, "sha256": sha256(path)}
             for name, path in given.items()
@@ -128,6 +128,12 @@ def read_rows(path: Path) -> list[list[str]]:
         return []
     with open_table(path) as (_, rows):
         return [fields for _, fields in rows]
+
+
+def _calibration(folder: Path) -> dict[str, Any] | None:
+    path = folder / "calibration.json"
+    found: dict[str, Any] | None = read_json(path) if path.exists() else None
+    return found
 
 
 def _unaided(

@@ -51,10 +51,13 @@ def _options(results: Results, settings: dict[str, Any]) -> list[str]:
             words += ["--components", str(preset["components"])]
     defaults: dict[str, Any] = {"weight": "paper", "beta": None, "method": "auto"}
     defaults |= {"background": None, "budget_seconds": 60.0, "budget_gb": 4.0, "min_speech": 2.0}
-    for name, usual in defaults.items():
-        if settings.get(name, usual) != usual:
+    for name, default in defaults.items():
+        if settings.get(name, default) != default:
             words += [f"--{name.replace('_', '-')}", quoted({"file": f"{settings[name]}"})]
-    words += _calibration(settings.get("calibration"), "labelfree" if results.linked else "none")
+    usual = {"source": "labelfree" if results.linked else "none", "kind": None}
+    if isinstance(preset, dict):
+        usual["kind"] = preset.get("calibration")
+    words += _calibration(settings.get("calibration"), usual)
     if settings.get("link_wccn") is False:
         words.append("--no-link-wccn")
     if results.sides is not None and "bad audio" in results.sides.marks:
@@ -64,11 +67,11 @@ def _options(results: Results, settings: dict[str, Any]) -> list[str]:
     return words
 
 
-def _calibration(choice: Any, usual: str) -> list[str]:
+def _calibration(choice: Any, usual: dict[str, Any]) -> list[str]:
     """How scores became log-likelihood-ratios, where that was chosen."""
     if not isinstance(choice, dict):
         return []
-    defaults = {"source": usual, "kind": None, "fallback": None, "wrong_lists": 0.0}
+    defaults = {"fallback": None, "wrong_lists": 0.0} | usual
     names = {"source": "--calibration", "wrong_lists": "--wrong-lists"}
     words = []
     for name, value in choice.items():

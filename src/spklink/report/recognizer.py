@@ -206,7 +206,7 @@ def calibration(results: Results) -> dict[str, Any] | None:
     if results.calibration is None:
         return None
     plain = [
-        [name, value]
+        [name.replace("_", " "), value]
         for name, value in results.calibration.items()
         if isinstance(value, str | int | float | bool) or value is None
     ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import ranges
 from spklink.links import speaker_nodes
 from spklink.report.details import KINDS, kind_of, open_bits, significant, suspects
 from spklink.report.results import Results
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_EDGES = 1500  # in all pictures together
 MOST_CLIQUES = 150
+FEW_OF_A_SIZE = 8
 MOST_IN_ONE = 600  # conversations; a larger clique is drawn as circles of speakers
 CIRCLES = 36
 MOST_LISTED = 5  # conversations named at an edge of circles
@@ -55,12 +57,14 @@ def size_classes(largest: int) -> list[tuple[str, int, int]]:
 
 
 def drawings(results: Results) -> list[Drawing]:
-    """The cliques that deserve a look, largest first: doubted ones, then those with most open."""
+    """The cliques that deserve a look, largest first: doubted ones, then those with most open,
+    a few of every size before any others."""
     cliques = results.posterior.model.cliques
     doubted = np.zeros(len(cliques), np.bool_)
     doubted[cliques.label[suspects(results)]] = True
     bits = np.round(results.posterior.entropy_bits, 6)
-    order = np.lexsort((np.arange(len(cliques)), -cliques.size, -bits, ~doubted))
+    others = _rank_in_size(cliques.size, bits) >= FEW_OF_A_SIZE
+    order = np.lexsort((np.arange(len(cliques)), -cliques.size, -bits, others, ~doubted))
     room = MOST_EDGES
     chosen: list[int] = []
     for k in order[: 4 * MOST_CLIQUES].tolist():
@@ -71,6 +75,15 @@ def drawings(results: Results) -> list[Drawing]:
             room -= cost
     chosen.sort(key=lambda k: (-int(cliques.size[k]), k))
     return [draw(results, k) for k in chosen]
+
+
+def _rank_in_size(size: Ints, bits: Floats) -> Ints:
+    """(K,) place of every clique among those of its size, that with most bits first."""
+    order = np.lexsort((np.arange(len(size)), -bits, size))
+    count = np.unique(size, return_counts=True)[1]
+    rank = np.empty(len(size), np.int64)
+    rank[order] = ranges(np.zeros(len(count), np.int64), count)
+    return rank
 
 
 def draw(results: Results, k: int) -> Drawing:

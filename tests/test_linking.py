@@ -262,7 +262,7 @@ def test_bad_settings():
 
 def command(calls: Path, out: Path) -> list[str]:
     words = [sys.executable, "-m", "spklink.cli", "link", str(calls / "conversations.csv")]
-    return [*words, "-o", str(out), "--components", "16", "--workers", "1"]
+    return [*words, "-o", str(out), "--components", "16", "--workers", "1", "--no-report"]
 
 
 def test_killed_twenty_times_ends_with_the_same_bytes(calls, tmp_path):

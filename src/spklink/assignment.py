@@ -49,6 +49,7 @@ FILES = (
     *("assignments.csv", "cliques.csv", "methods.csv"),
     *("conversations.csv", "known.csv", "llrs.npz", "scores.npz", "calibration.json"),
 )
+REPORTS = ("report.html", "report.json")  # of an earlier run; figures/ goes with the next report
 ASSIGNMENTS = (
     *("conversation", "channel", "speaker", "probability", "clique"),
     *("low", "high", "certainty"),
@@ -263,7 +264,7 @@ def write_results(
         raise SpklinkError(f"{folder}: cannot be made ({error.strerror})") from None
     sweep(folder)
     copies = {name: inputs[name].read_bytes() for name in COPIED if name in inputs}
-    for name in ("run.json", *FILES, "timings.json"):
+    for name in ("run.json", *FILES, "timings.json", *REPORTS):
         (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
     for name, content in copies.items():
         write_bytes(folder / f"{name}.csv", content)

@@ -205,6 +205,9 @@ def link(
         int | None, typer.Option("--workers", min=1, help="Cores to use; all of them by default.")
     ] = None,
     seed: Seed = 0,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write OUT/report.html too.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Listen to all calls and find who is on which channel: the main job."""
@@ -247,10 +250,14 @@ def link(
             found.summary()
             | {"out": str(out), "evaluation": measured.as_json() if measured else None}
         )
-        return
-    show.linked(found, out)
-    if measured is not None:
-        show.evaluation(measured)
+    else:
+        show.linked(found, out)
+        if measured is not None:
+            show.evaluation(measured)
+    if report:  # last, so that whatever goes wrong here comes after the results
+        page = _write_report(out, key, claimed, cores)
+        if not as_json:
+            show.text(f"report: {page}")
 
 
 @app.command(
@@ -367,7 +374,48 @@ def demo(
     show.text(f"calls with artificial voices: {out / 'calls'}")
     show.linked(found, out / "results")
     show.text()
-    show.evaluation(_evaluate(out / "results", out / "calls" / "key.csv", cores))
+    key = out / "calls" / "key.csv"
+    show.evaluation(_evaluate(out / "results", key, cores))
+    show.text(f"report: {_write_report(out / 'results', key, None, cores)}")
+
+
+@app.command(
+    epilog="Example:  spklink report results --open\n\n"
+    "         spklink report results --key key.csv --claimed claimed.csv"
+)
+def report(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder written by link or assign.")],
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The truth, to measure the results against.")
+    ] = None,
+    claimed: Annotated[
+        Path | None,
+        typer.Option("--claimed", help="Claims to check: conversation,channel,speaker."),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    workers: Workers = 1,
+    as_json: Json = False,
+) -> None:
+    """Write results as one page with figures: OUT/report.html, report.json, figures/."""
+    page = _write_report(out, key, claimed, workers)
+    if as_json:
+        print(page.with_suffix(".json").read_text(encoding="utf-8"), end="")
+    else:
+        from spklink import show
+
+        show.text(f"report: {page}")
+    if open_:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _write_report(out: Path, key: Path | None, claimed: Path | None, workers: int) -> Path:
+    from spklink import show
+    from spklink.report import write_report
+
+    with show.stages_on_stderr() as stages:
+        return write_report(out, key=key, claimed=claimed, workers=workers, stages=stages)
 
 
 def _evaluate(out: Path, key: Path, workers: int) -> Evaluation:

@@ -1,0 +1,198 @@
+"""Single conversations: which to look at, who is where, what speaks for it and against.
+
+Evidence is given a link at a time, in bits: how much more probable the shared voice makes the
+channels as assigned than exchanged, while all other conversations stay as they are assigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.claims import find_suspects, people
+from spklink.likelihood import link_terms
+from spklink.report.results import Results
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MOST_CONVERSATIONS = 2000  # of which the page holds details
+MOST_TEXT = 600_000  # characters of ids and names in them
+MOST_EVIDENCE = 4  # links a conversation
+MOST_SUSPECTS = 200
+TO_LISTEN = 10
+LN2 = float(np.log(2.0))
+
+
+def open_bits(results: Results) -> Floats:
+    """(M,) entropy of every conversation alone: what listening to it would tell, on average."""
+    p = np.clip(results.posterior.exchanged, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where((p > 0.0) & (p < 1.0), -p * np.log2(p) - (1 - p) * np.log2(1 - p), 0.0)
+    return np.asarray(terms)
+
+
+def suspects(results: Results) -> Ints:
+    """Conversations whose claimed channels are contradicted, the worst first."""
+    if results.claimed is None:
+        return np.zeros(0, np.int64)
+    return find_suspects(results.posterior, results.claimed)[0]
+
+
+def to_listen(results: Results) -> list[dict[str, Any]]:
+    """What to listen to first: what tells most in each clique, then whatever else tells most.
+
+    In an unresolvable clique one conversation settles what voices cannot tell of all the others.
+    """
+    cliques, bits = results.posterior.model.cliques, open_bits(results)
+    label = cliques.label
+    order = np.lexsort((np.arange(len(bits)), -np.round(bits, 9)))
+    order = order[bits[order] > 1e-3]
+    first = np.sort(np.unique(label[order], return_index=True)[1])
+    further = np.setdiff1d(np.arange(len(order)), first)
+    further = further[cliques.resolvable[label[order[further]]]]
+    first = np.concatenate([first, further])[:TO_LISTEN]
+    table = results.table
+    return [
+        {
+            "conversation": table.ids[m],
+            "clique": int(label[m]) + 1,
+            "bits": significant(bits[m]),
+            "probability": chance(results.posterior.confidence()[0][m]),
+            "participants": list(table.names(m)),
+            "recording": list(table.audio[m]),
+        }
+        for m in order[first].tolist()
+    ]
+
+
+def choose(results: Results, drawn: Iterable[int]) -> list[int]:
+    """Conversations with details: suspects, those in the pictures, then the least certain."""
+    bits = np.round(open_bits(results), 9)
+    doubtful = np.lexsort((np.arange(len(bits)), -bits))
+    chosen: dict[int, None] = {}
+    room = MOST_TEXT
+    for m in (*suspects(results)[:MOST_SUSPECTS].tolist(), *drawn, *doubtful.tolist()):
+        if len(chosen) >= MOST_CONVERSATIONS or room < 0:
+            break
+        if m not in chosen:
+            chosen[m] = None
+            room -= len(results.table.ids[m])
+    return sorted(chosen, key=lambda m: (-bits[m], m))
+
+
+def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
+    """All there is to say about the chosen conversations, the least certain first."""
+    evidence = gather_evidence(results, chosen)
+    figures = results.posterior.confidence()
+    bits, cliques = open_bits(results), results.posterior.model.cliques
+    doubted = set(suspects(results).tolist())
+    rows = []
+    for m in chosen:
+        first, second = (results.table.names(m)[c ^ int(results.posterior.best[m])] for c in (0, 1))
+        k = int(cliques.label[m])
+        row = {
+            "conversation": results.table.ids[m],
+            "channel_1": first,
+            "channel_2": second,
+            "probability": chance(figures[0][m]),
+            "low": chance(figures[1][m]),
+            "high": chance(figures[2][m]),
+            "bits": significant(bits[m]),
+            "clique": k + 1,
+            "certainty": results.posterior.certainty[k],
+            "kind": kind_of(figures[1][m], bool(cliques.resolvable[k])),
+            "suspicious": m in doubted,
+            "evidence": evidence[m],
+        }
+        if results.sides is not None:
+            row["speech_seconds"] = results.sides.seconds[2 * m : 2 * m + 2].tolist()
+            row["marks"] = results.sides.marks[2 * m : 2 * m + 2]
+        rows.append(row)
+    return rows
+
+
+def kind_of(low: float, resolvable: bool) -> str:
+    """The class of certainty that pictures show by colour."""
+    if not resolvable:
+        return "unresolvable"
+    return next(name for name, least in KINDS if low >= least)
+
+
+KINDS = (("settled", 0.99), ("likely", 0.9), ("leaning", 0.75), ("open", -1.0))
+
+
+def gather_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+    """The strongest links of every chosen conversation, those for it positive."""
+    found: dict[int, list[tuple[float, int, int]]] = {m: [] for m in chosen}
+    wanted = np.zeros(len(results.table), np.bool_)
+    wanted[list(found)] = True
+    links, best = results.database.links, results.posterior.best
+    terms = link_terms(links, results.database.scores.llr, results.weight)
+    i, j = links.first[links.pair], links.second[links.pair]
+    here = np.flatnonzero(wanted[i] | wanted[j])
+    x, y = best[i[here]], best[j[here]]
+    as_is = terms[here, x, y]
+    speaker = results.table.participants[i[here], links.position_first[here]]
+    for mine, other, turned in (
+        (i[here], j[here], terms[here, 1 - x, y]),
+        (j[here], i[here], terms[here, x, 1 - y]),
+    ):
+        gain = (as_is - turned) / LN2
+        for e in np.flatnonzero(wanted[mine]).tolist():
+            found[int(mine[e])].append((float(gain[e]), int(other[e]), int(speaker[e])))
+    return {m: _strongest(results, links_) for m, links_ in found.items()}
+
+
+def _strongest(results: Results, found: list[tuple[float, int, int]]) -> list[dict[str, Any]]:
+    found = sorted(found, key=lambda link: (-abs(round(link[0], 6)), link[1], link[2]))
+    return [
+        {
+            "with": results.table.ids[other],
+            "speaker": results.table.speakers[speaker],
+            "bits": significant(bits),
+        }
+        for bits, other, speaker in found[:MOST_EVIDENCE]
+    ]
+
+
+def suspicious(results: Results) -> dict[str, Any] | None:
+    """Claims that the voices contradict, with the evidence; None where nothing was claimed."""
+    if results.claimed is None:
+        return None
+    order, wrong = find_suspects(results.posterior, results.claimed)
+    shown = order[:MOST_SUSPECTS].tolist()
+    evidence = gather_evidence(results, shown)
+    rows = []
+    for m in shown:
+        bit = int(results.claimed[m])
+        # Evidence is about the best joint assignment, which may side with the claim.
+        sign = -1.0 if int(results.posterior.best[m]) == bit else 1.0
+        rows.append(
+            {
+                "conversation": results.table.ids[m],
+                "probability": chance(wrong[m]),
+                "bits": _odds_bits(float(wrong[m])),
+                "claimed": people(results.table, m, bit).split(";", 1),
+                "suggested": people(results.table, m, 1 - bit).split(";", 1),
+                "evidence": [row | {"bits": sign * row["bits"]} for row in evidence[m]],
+            }
+        )
+    return {"count": len(order), "claims": int((results.claimed >= 0).sum()), "rows": rows}
+
+
+def _odds_bits(p: float) -> float | None:
+    """log2 odds; None where the probability is one to double precision."""
+    return significant(float(np.log2(p / (1.0 - p)))) if p < 1.0 else None
+
+
+def significant(value: float) -> float:
+    return float(f"{float(value):.5g}")
+
+
+def chance(value: float) -> float:
+    """A probability of ten digits, never rounded up to certainty."""
+    short = float(f"{float(value):.10g}")
+    return float(value) if short == 1.0 and value < 1.0 else short

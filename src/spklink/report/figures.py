@@ -1,0 +1,125 @@
+"""Every figure of a report, drawn from its table: SVG for the page, SVG and PDF for a paper.
+
+In files colours are fixed; in the page each becomes a CSS variable, so that one drawing serves
+light, dark and print.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+from spklink.report import plots
+from spklink.report.plots import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GRID,
+    INK,
+    MUTED,
+    PAPER,
+    RED,
+    SKY,
+    Figure,
+    Numbers,
+)
+
+VARIABLES = {
+    **{INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper"},
+    **{BLUE: "--blue", SKY: "--sky", AMBER: "--amber", RED: "--red", GREEN: "--green"},
+}
+STYLE: dict[Any, Any] = {
+    "font.size": 9.5,
+    "font.family": "DejaVu Sans",
+    "text.parse_math": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "spklink",
+    "pdf.fonttype": 42,
+    "figure.constrained_layout.use": True,
+}
+
+
+def draw_all(numbers: Numbers) -> dict[str, tuple[str, bytes]]:
+    """Name → (SVG text, PDF bytes) of every figure for which there are numbers."""
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    drawn = {}
+    with matplotlib.rc_context():
+        matplotlib.rcParams.update(matplotlib.rcParamsDefault)  # not what a user's file says
+        matplotlib.rcParams.update(STYLE)
+        for name, (draw, size) in FIGURES.items():
+            figure = Canvas(figsize=size)
+            if draw(figure, numbers):
+                figure.draw_without_rendering()  # sets the margins, once for both files
+                figure.set_layout_engine("none")
+                drawn[name] = _svg(figure), _pdf(figure)
+    return drawn
+
+
+def _svg(figure: Figure) -> str:
+    out = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(out, format="svg", metadata=nothing)
+    return out.getvalue()
+
+
+def _pdf(figure: Figure) -> bytes:
+    out = io.BytesIO()
+    nothing = dict.fromkeys(("CreationDate", "Creator", "Producer"))
+    figure.savefig(out, format="pdf", metadata=nothing)
+    return out.getvalue()
+
+
+def for_page(name: str, svg: str) -> str:
+    """The drawing to be put inside a page: variables for colours, no header, ids of its own."""
+    svg = svg[svg.index("<svg") :]
+    for colour, variable in VARIABLES.items():
+        svg = svg.replace(colour, f"var({variable})")
+    used = set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', svg))
+    svg = re.sub(r' id="([^"]+)"', lambda m: _own_id(name, m[1]) if m[1] in used else "", svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg, flags=re.DOTALL)
+    svg = svg.replace("font-family: 'DejaVu Sans'; ", "")
+    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1">', svg, count=1)
+    svg = svg.replace("xlink:href", "href")
+    return re.sub(r">\s*\n\s*<", "><", svg)
+
+
+def _own_id(name: str, old: str) -> str:
+    return f' id="{name}-{old}"'
+
+
+FIGURES: dict[str, tuple[Callable[[Figure, Numbers], bool], tuple[float, float]]] = {
+    "staircase": (plots.staircase, (8.4, 2.9)),
+    "cliques": (plots.cliques, (8.4, 2.7)),
+    "database": (plots.database, (8.4, 6.4)),
+    "scores": (plots.scores, (8.4, 3.2)),
+    "calibration": (plots.calibration, (4.1, 2.6)),
+    "speech": (plots.speech, (4.1, 2.6)),
+    "det": (plots.det, (4.1, 4.0)),
+    "tippett": (plots.tippett, (4.1, 4.0)),
+    "reliability": (plots.reliability, (4.1, 3.4)),
+    "errors": (plots.errors, (4.1, 3.4)),
+    "certainty": (plots.certainty, (4.1, 3.0)),
+    "sizes": (plots.sizes, (4.1, 3.0)),
+}

@@ -1,0 +1,227 @@
+"""The database as a picture: which cliques are drawn, as what, and where their speakers lie.
+
+Speakers are nodes and conversations are edges. In a clique of very many conversations every
+speaker joins the nearest of the busiest speakers, and an edge is all conversations between two such
+circles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.arrays import ranges
+from spklink.links import speaker_nodes
+from spklink.report.details import KINDS, kind_of, open_bits, significant, suspects
+from spklink.report.results import Results
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MOST_EDGES = 1500  # in all pictures together
+MOST_CLIQUES = 150
+FEW_OF_A_SIZE = 8
+MOST_IN_ONE = 600  # conversations; a larger clique is drawn as circles of speakers
+CIRCLES = 36
+MOST_LISTED = 5  # conversations named at an edge of circles
+ORDER = [*(name for name, _ in KINDS), "unresolvable"]
+Drawing = dict[str, Any]
+
+
+def by_size(results: Results) -> dict[str, Any]:
+    """Cliques by the number of their conversations."""
+    cliques = results.posterior.model.cliques
+    rows = []
+    for name, low, high in size_classes(int(cliques.size.max())):
+        here = (cliques.size >= low) & (cliques.size <= high)
+        if here.any():
+            alone = int((here & ~cliques.resolvable).sum())
+            rows.append([name, int(here.sum()), int(cliques.size[here].sum()), alone])
+    columns = ["conversations a clique", "cliques", "conversations", "unresolvable cliques"]
+    return {"columns": columns, "rows": rows}
+
+
+def size_classes(largest: int) -> list[tuple[str, int, int]]:
+    """1, 2, … 10 one by one, then 11–20, 21–50, 51–100, 101–200 and so on."""
+    classes = [(str(m), m, m) for m in range(1, 11)]
+    low, steps = 11, (2, 5, 10)
+    power = 10
+    while low <= largest:
+        for step in steps:
+            high = power * step
+            classes.append((f"{low:,}–{high:,}", low, high))
+            low = high + 1
+        power *= 10
+    return [c for c in classes if c[1] <= largest]
+
+
+def drawings(results: Results) -> list[Drawing]:
+    """The cliques that deserve a look, largest first: doubted ones, then those with most open,
+    a few of every size before any others."""
+    cliques = results.posterior.model.cliques
+    doubted = np.zeros(len(cliques), np.bool_)
+    doubted[cliques.label[suspects(results)]] = True
+    bits = np.round(results.posterior.entropy_bits, 6)
+    others = _rank_in_size(cliques.size, bits) >= FEW_OF_A_SIZE
+    order = np.lexsort((np.arange(len(cliques)), -cliques.size, -bits, others, ~doubted))
+    room = MOST_EDGES
+    chosen: list[int] = []
+    for k in order[: 4 * MOST_CLIQUES].tolist():
+        edges = int(cliques.size[k])
+        cost = edges if edges <= MOST_IN_ONE else MOST_IN_ONE
+        if cost <= room and len(chosen) < MOST_CLIQUES:
+            chosen.append(k)
+            room -= cost
+    chosen.sort(key=lambda k: (-int(cliques.size[k]), k))
+    return [draw(results, k) for k in chosen]
+
+
+def _rank_in_size(size: Ints, bits: Floats) -> Ints:
+    """(K,) place of every clique among those of its size, that with most bits first."""
+    order = np.lexsort((np.arange(len(size)), -bits, size))
+    count = np.unique(size, return_counts=True)[1]
+    rank = np.empty(len(size), np.int64)
+    rank[order] = ranges(np.zeros(len(count), np.int64), count)
+    return rank
+
+
+def draw(results: Results, k: int) -> Drawing:
+    """One clique: its speakers or circles of speakers, its conversations or bundles of them."""
+    cliques = results.posterior.model.cliques
+    members = cliques.members(k)
+    nodes, ends = np.unique(speaker_nodes(results.table)[members], return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    low = results.posterior.confidence()[1][members]
+    drawing = {
+        "clique": k + 1,
+        "conversations": len(members),
+        "speakers": len(nodes),
+        "bits": significant(results.posterior.entropy_bits[k]),
+        "resolvable": bool(cliques.resolvable[k]),
+        "settled": int((low >= 0.99).sum()),
+        "circles": len(members) > MOST_IN_ONE,
+    }
+    names = np.empty(len(nodes), np.int64)
+    names[ends.ravel()] = results.table.participants[members].ravel()
+    if drawing["circles"]:
+        return drawing | _circles(results, members, names, ends)
+    return drawing | _people(results, members, names, ends)
+
+
+def _people(results: Results, members: Ints, names: Ints, ends: Ints) -> Drawing:
+    cliques, low = results.posterior.model.cliques, results.posterior.confidence()[1]
+    doubted = set(suspects(results).tolist())
+    return {
+        "nodes": [{"speaker": results.table.speakers[s], "speakers": 1} for s in names.tolist()],
+        "edges": [
+            {
+                "ends": [int(a), int(b)],
+                "conversations": 1,
+                "kind": kind_of(low[m], bool(cliques.resolvable[cliques.label[m]])),
+                "suspicious": m in doubted,
+                "rows": [m],
+            }
+            for m, (a, b) in zip(members.tolist(), ends.tolist(), strict=True)
+        ],
+    }
+
+
+def _circles(results: Results, members: Ints, names: Ints, ends: Ints) -> Drawing:
+    """Every speaker goes with the nearest of the busiest ones."""
+    circle, seeds = _nearest_seed(ends, len(names))
+    people = np.bincount(circle, minlength=len(seeds))
+    low, bits = results.posterior.confidence()[1][members], open_bits(results)[members]
+    pair = np.sort(circle[ends], axis=1)
+    key = pair[:, 0] * len(seeds) + pair[:, 1]
+    order = np.lexsort((np.arange(len(key)), -np.round(bits, 9), key))
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    doubted = np.isin(members, suspects(results))
+    edges = []
+    for rows in np.split(order, starts[1:]):
+        kinds = np.array([low[rows] >= least for _, least in KINDS]).sum(axis=0)
+        share = np.bincount(len(KINDS) - kinds, minlength=len(KINDS)) / len(rows)
+        edges.append(
+            {
+                "ends": [int(v) for v in pair[rows[0]]],
+                "conversations": len(rows),
+                "settled": int((low[rows] >= 0.99).sum()),
+                "bits": significant(bits[rows].sum()),
+                "kind": _kind_of_bundle(share),
+                "suspicious": bool(doubted[rows].any()),
+                "rows": [int(members[r]) for r in rows[:MOST_LISTED] if bits[r] > 1e-3],
+            }
+        )
+    nodes = [
+        {"speaker": results.table.speakers[int(names[s])], "speakers": int(n)}
+        for s, n in zip(seeds, people, strict=True)
+    ]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _kind_of_bundle(share: Floats) -> str:
+    """A bundle is coloured by its most doubtful hundredth."""
+    worst = np.flatnonzero(np.cumsum(share[::-1]) >= 0.01)[0]
+    return KINDS[len(KINDS) - 1 - int(worst)][0]
+
+
+def _nearest_seed(ends: Ints, count: int) -> tuple[Ints, Ints]:
+    """(count,) the circle of every speaker, and the speaker in the middle of each circle."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    calls = np.bincount(ends.ravel(), minlength=count)
+    seeds = np.sort(np.lexsort((np.arange(count), -calls))[:CIRCLES])
+    graph = coo_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    _, _, source = dijkstra(
+        graph.tocsr(),
+        directed=False,
+        indices=seeds,
+        unweighted=True,
+        min_only=True,
+        return_predecessors=True,
+    )
+    return np.searchsorted(seeds, source), seeds
+
+
+def layout(drawing: Drawing) -> Floats:
+    """(nodes, 2) places in the unit square: drawn distances follow the steps between speakers."""
+    count = len(drawing["nodes"])
+    ends = np.array([edge["ends"] for edge in drawing["edges"]]).reshape(-1, 2)
+    place = _stress(_steps(ends, count))
+    place = place - place.mean(axis=0)
+    _, _, axes = np.linalg.svd(place, full_matrices=False)
+    place = place @ axes.T  # the longest way lies flat
+    # Signs of singular vectors are arbitrary: the first speaker lies left and above.
+    place *= np.where(place[0] > 0.0, -1.0, 1.0)
+    spread = np.ptp(place, axis=0).max()
+    return np.asarray(0.5 + (place / spread if spread > 0.0 else place))
+
+
+def _steps(ends: Ints, count: int) -> Floats:
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import shortest_path
+
+    apart = ends[ends[:, 0] != ends[:, 1]]
+    graph = coo_matrix((np.ones(len(apart)), (apart[:, 0], apart[:, 1])), shape=(count, count))
+    steps = shortest_path(graph.tocsr(), directed=False, unweighted=True)
+    return np.where(np.isfinite(steps), steps, 3.0)
+
+
+def _stress(steps: Floats, rounds: int = 80) -> Floats:
+    """Stress majorisation (Gansner, Koren & North 2004) from a circle, with weights steps^-2."""
+    count = len(steps)
+    angle = 2.0 * np.pi * np.arange(count) / count + 0.3
+    place = np.column_stack([np.cos(angle), np.sin(angle)])
+    if count < 3:
+        return place
+    weight = np.zeros_like(steps)
+    apart = steps > 0
+    weight[apart] = steps[apart] ** -2.0
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    for _ in range(rounds):
+        distance = np.linalg.norm(place[:, None] - place[None], axis=2)
+        ratio = weight * steps / np.maximum(distance, 1e-9)
+        np.fill_diagonal(ratio, 0.0)
+        place = inverse @ (np.diag(ratio.sum(axis=1)) - ratio) @ place
+    return place

@@ -1,0 +1,141 @@
+"use strict";
+(() => {
+  // Names come from files that others wrote: they are only ever put in as text.
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const tip = document.getElementById("tip");
+  const dialog = document.getElementById("detail");
+  const body = document.getElementById("detail-body");
+
+  const make = (tag, text, kind) => {
+    const node = document.createElement(tag);
+    if (text !== undefined) node.textContent = text;
+    if (kind) node.className = kind;
+    return node;
+  };
+  const cut = (text) => (text.length > 80 ? [...text].slice(0, 80).join("") + "…" : text);
+  const name = (at) => make("bdi", cut(data.names[at]), "name");
+  const percent = (p) => {
+    for (let digits = 1; digits < 8; digits += 2) {
+      const text = (100 * p).toFixed(digits);
+      if (text.slice(0, 3) !== "100" || p === 1) return text + " %";
+    }
+    return "over 99.99999 %";
+  };
+  const signed = (bits) => (bits < 0 ? "−" : "+") + Math.abs(bits).toPrecision(3);
+
+  const facts = (row) => {
+    const list = make("dl", undefined, "facts");
+    const say = (title, ...parts) => {
+      const value = make("dd");
+      value.append(...parts);
+      list.append(make("dt", title), value);
+    };
+    [0, 1].forEach((side) => {
+      const parts = [name(row[1 + side])];
+      if (row[9]) parts.push(`, ${row[9][side]} s of speech`);
+      if (row[10] && row[10][side]) parts.push(`, not used: ${row[10][side]}`);
+      say(`channel ${side + 1}`, ...parts);
+    });
+    const range = row[4] === row[5] ? "" : ` (between ${percent(row[4])} and ${percent(row[5])})`;
+    say("probability", percent(row[3]) + range);
+    say("clique", String(row[6]));
+    if (row[7] === "unresolvable") say("note", "No voice can tell these channels apart; a known channel in this clique would.");
+    if (row[8]) say("claim", "contradicted by the voices");
+    return list;
+  };
+
+  const evidence = (row) => {
+    if (!row[11].length) return make("p", "It shares no speaker with another conversation: there is no evidence.", "note");
+    const table = make("table");
+    const head = table.createTHead().insertRow();
+    ["conversation", "shared speaker", "bits for this order"].forEach((text, at) => head.append(make("th", text, at < 2 ? "t" : "")));
+    const rows = table.createTBody();
+    row[11].forEach(([other, speaker, bits]) => {
+      const line = rows.insertRow();
+      [name(other), name(speaker), signed(bits)].forEach((part, at) => {
+        const cell = line.insertCell();
+        if (at < 2) cell.className = "t";
+        cell.append(part);
+      });
+    });
+    return table;
+  };
+
+  const show = (index) => {
+    const row = data.rows[index];
+    const title = make("h3", "Conversation ");
+    title.append(name(row[0]));
+    const full = data.names[row[0]].length > 80 ? [make("p", data.names[row[0]], "note")] : [];
+    body.replaceChildren(title, facts(row), make("h3", "Strongest evidence"), evidence(row), ...full);
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+  };
+
+  const choose = (text, rows) => {
+    const list = make("ul");
+    rows.forEach((index) => {
+      const button = make("button", undefined, "link");
+      button.append(name(data.rows[index][0]), ` ${percent(data.rows[index][3])}`);
+      button.addEventListener("click", () => show(index));
+      const item = make("li");
+      item.append(button);
+      list.append(item);
+    });
+    body.replaceChildren(make("h3", text), make("p", rows.length ? "The least certain of them:" : "All of them are settled."), list);
+    if (!dialog.open) dialog.showModal();
+  };
+
+  const line = (index) => {
+    const row = data.rows[index];
+    return `${cut(data.names[row[0]])}: ${cut(data.names[row[1]])} on channel 1, ${cut(data.names[row[2]])} on channel 2, ${percent(row[3])}`;
+  };
+  const rowsOf = (mark) => (mark.dataset.c ? mark.dataset.c.split(" ").map(Number) : []);
+  document.addEventListener("pointermove", (event) => {
+    const mark = event.target.closest && event.target.closest("[data-c],[data-t]");
+    tip.hidden = !mark || mark.tagName === "BUTTON";
+    if (tip.hidden) return;
+    tip.textContent = mark.dataset.t || line(rowsOf(mark)[0]);
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
+    tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18}px`;
+  });
+  document.addEventListener("click", (event) => {
+    const long = event.target.closest("[data-long]");
+    if (long) return unfold(long);
+    const mark = event.target.closest("[data-c],[data-e]");
+    if (!mark) return;
+    tip.hidden = true;
+    if (mark.dataset.e !== undefined) choose(mark.dataset.t, rowsOf(mark));
+    else show(rowsOf(mark)[0]);
+  });
+
+  // A name of thousands of letters is shown short; Enter or a click shows all of it.
+  const unfold = (node) => {
+    const short = node.dataset.short || (node.dataset.short = node.textContent);
+    node.textContent = node.textContent === short ? data.long[Number(node.dataset.long)] : short;
+  };
+  document.addEventListener("keydown", (event) => {
+    if ((event.key === "Enter" || event.key === " ") && event.target.matches("[data-long]")) {
+      event.preventDefault();
+      unfold(event.target);
+    }
+  });
+
+  const search = document.getElementById("search");
+  const hits = document.getElementById("hits");
+  search.addEventListener("input", () => {
+    const wanted = search.value.trim().toLowerCase();
+    hits.replaceChildren();
+    if (!wanted) return;
+    const found = data.rows.map((_, k) => k).filter((k) => [0, 1, 2].some((c) => data.names[data.rows[k][c]].toLowerCase().includes(wanted)));
+    hits.append(make("p", `${found.length} found${found.length > 30 ? ", the 30 least certain:" : ""}`, "note"));
+    found.slice(0, 30).forEach((k) => {
+      const button = make("button", line(k), "link");
+      button.addEventListener("click", () => show(k));
+      const item = make("p");
+      item.append(button);
+      hits.append(item);
+    });
+  });
+  document.querySelector(".search").hidden = false;
+})();

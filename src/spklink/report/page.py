@@ -1,0 +1,295 @@
+"""The page: one HTML file with everything in it, from the numbers and the figures.
+
+Names come from files that others wrote. They reach the page as escaped text only, each isolated
+from the direction of its neighbours, and long ones are cut; the full text is embedded once.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from spklink.report import clique_svg
+from spklink.report.figures import for_page
+
+HERE = Path(__file__).parent
+LONGEST = 80  # letters of a name that are shown at once
+PERCENT = {
+    *("EER", "E", "E, paper", "settled at 99 %", "mean probability", "targets above"),
+    *("right, low end", "right, high end", "predicted right", "observed right"),
+    *("95 % band, low end", "95 % band, high end", "non-targets above", "false alarms", "misses"),
+    *("best, low end", "best, high end"),
+}
+DECIMALS = {
+    **dict.fromkeys(("bits", "F", "recalibrated", "bits open", "open bits a conversation"), 4),
+    **dict.fromkeys(("bits, paper", "F, paper", "recalibrated, paper", "mean size"), 3),
+    **dict.fromkeys(("best factor", "best factor, paper", "expected wrong"), 2),
+    **dict.fromkeys(("of these expected wrong", "expected wrong cliques", "seconds"), 2),
+}  # digits after the point, as the paper prints them
+KNOWN_MEASURES = {
+    *("conversations", "by_size", "resolvable", "at_least_two", "all"),
+    *("expected_clique_errors", "expected_clique_errors_low", "expected_clique_errors_high"),
+    "reliability",
+}
+Numbers = dict[str, Any]
+Table = dict[str, Any]
+
+
+def render(numbers: Numbers, figures: dict[str, str]) -> str:
+    """The whole page; `figures` are SVG texts as they go to files."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    names = Names()
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals |= {
+        "name": names.show,
+        "short": shortened,
+        "cell": lambda value, column="": (
+            names.show(value) if isinstance(value, str) else cell(value, column)
+        ),
+        "percent": percent,
+        "signed": signed,
+        "figure_text": figure_text,
+        "plural": plural,
+        "left": is_text,
+        "cell_class": cell_class,
+        "svg_with_text": lambda key, label, caption: with_text(key, figures[key], label, caption),
+    }
+    found = environment.get_template("page.html").render(
+        n=numbers,
+        svg=figures,
+        gallery=gallery(numbers["database"]["drawn"]),
+        drawn_table=drawn_table(numbers["database"]["drawn"]),
+        reliability_table=reliability_table(numbers["evaluation"]),
+        more_measures=more_measures(numbers["evaluation"]),
+        settings_table=settings_table(numbers["provenance"]),
+        inputs_table=inputs_table(numbers["provenance"]),
+        times_tables=times_tables(numbers["times"]),
+        css=Markup((HERE / "page.css").read_text(encoding="utf-8").strip()),
+        js=Markup((HERE / "page.js").read_text(encoding="utf-8").strip()),
+        data=PLACE_OF_DATA,
+    )
+    # Only now is it known which names were cut.
+    return found.replace(PLACE_OF_DATA, embedded(data_of(numbers["conversations"], names.long)))
+
+
+PLACE_OF_DATA = "⟨data of the page⟩"
+
+
+class Names:
+    """Names as text, and the full text of those that are cut."""
+
+    def __init__(self) -> None:
+        self.long: list[str] = []
+        self.place: dict[str, int] = {}
+
+    def show(self, text: str) -> Markup:
+        if len(text) <= LONGEST:
+            wraps = " wraps" if max(map(len, text.split()), default=0) > 24 else ""
+            return Markup('<bdi class="name{}">{}</bdi>').format(wraps, text)
+        if text not in self.place:
+            self.place[text] = len(self.long)
+            self.long.append(text)
+        return Markup(
+            '<bdi class="name long wraps" tabindex="0" role="button" data-long="{}" '
+            'title="{} letters: click to see all">{}</bdi>'
+        ).format(self.place[text], f"{len(text):,}", shortened(text))
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"
+
+
+def embedded(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
+    """What the details need, every name once."""
+    place: dict[str, int] = {}
+
+    def at(text: str) -> int:
+        return place.setdefault(text, len(place))
+
+    rows = [
+        [
+            *(at(row[key]) for key in ("conversation", "channel_1", "channel_2")),
+            *(row[key] for key in ("probability", "low", "high", "clique", "kind")),
+            int(row["suspicious"]),
+            row.get("speech_seconds", 0),
+            row.get("marks", 0),
+            [[at(e["with"]), at(e["speaker"]), e["bits"]] for e in row["evidence"]],
+        ]
+        for row in conversations
+    ]
+    return {"names": list(place), "rows": rows, "long": long}
+
+
+def cell(value: Any, column: str = "") -> str:
+    """A value as a person reads it; '–' where there is none."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " to ".join(dict.fromkeys(cell(v, column) for v in value))  # equal ends once
+    if isinstance(value, int):
+        return f"{value:,}"
+    if column in PERCENT:
+        return percent(value)
+    if column in DECIMALS:
+        return f"{value:.{DECIMALS[column]}f}"
+    return figure_text(value)
+
+
+def figure_text(value: float) -> str:
+    if value == 0.0:
+        return "0"
+    if abs(value) >= 1000.0:
+        return f"{value:,.1f}"
+    return f"{value:.4f}" if abs(value) >= 0.0001 else f"{value:.2g}"
+
+
+def percent(value: float | None) -> str:
+    """Per cent with as many digits as it takes not to say 100 of what is less."""
+    if value is None:
+        return "–"
+    for digits in range(1, 8, 2):
+        text = f"{100.0 * value:.{digits}f}"
+        if float(text) < 100.0 or value >= 1.0:
+            return f"{text} %"
+    return "over 99.99999 %"
+
+
+def signed(bits: float) -> str:
+    return f"{'−' if bits < 0 else '+'}{abs(bits):.3g}"
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def is_text(table: Table, column: int) -> bool:
+    """Whether a column holds words: they stand left, numbers right."""
+    return any(isinstance(row[column], str) for row in table["rows"])
+
+
+def cell_class(table: Table, column: int, printed: tuple[str, ...]) -> Markup:
+    if table["columns"][column] in printed:
+        return Markup(' class="printed"')
+    return Markup(' class="t"') if is_text(table, column) else Markup("")
+
+
+def with_text(key: str, svg: str, label: str, caption: str) -> Markup:
+    """A drawing that says in words what it shows."""
+    head = Markup(
+        '<svg role="img" aria-labelledby="{0}-title {0}-desc" viewBox={1}'
+        '<title id="{0}-title">{2}</title><desc id="{0}-desc">{3}</desc>'
+    )
+    body = for_page(key, svg).removeprefix("<svg viewBox=")
+    box, rest = body.split(">", 1)
+    return head.format(key, Markup(box + ">"), label, caption) + Markup(rest)
+
+
+def gallery(drawn: list[Numbers]) -> list[Numbers]:
+    """Drawn cliques in groups of one size, the largest first."""
+    groups = []
+    for size, members in groupby(drawn, key=lambda one: one["conversations"]):
+        cliques = list(members)
+        note = ""
+        if cliques[0]["circles"]:
+            note = (
+                "Too large for every speaker: a dot is a speaker of many conversations with all "
+                "to whom it is the nearest, a line all conversations between two such circles, "
+                "coloured by its most doubtful hundredth."
+            )
+        groups.append(
+            {
+                "title": plural(size, "conversation") + (" a clique" if len(cliques) > 1 else ""),
+                "note": note,
+                "graphs": [clique_svg.graph(one) for one in cliques],
+            }
+        )
+    return groups
+
+
+def drawn_table(drawn: list[Numbers]) -> Table:
+    keys = ("clique", "conversations", "speakers", "settled", "bits", "resolvable")
+    return {
+        "columns": [*keys[:4], "bits open", "resolvable"],
+        "rows": [[one[key] for key in keys] for one in drawn],
+    }
+
+
+def reliability_table(evaluation: Numbers | None) -> Table:
+    keys = ("predicted", "observed", "observed_low", "observed_high")
+    columns = ["of", "from", "to", "count", "predicted right", "observed right"]
+    measured = evaluation or {}
+    kinds = [("cliques", measured), ("conversations", measured.get("marginals", {}))]
+    return {
+        "columns": [*columns, "95 % band, low end", "95 % band, high end"],
+        "rows": [
+            [kind, row["low"], row["high"], row[kind], *(row[key] for key in keys)]
+            for kind, part in kinds
+            for row in part.get("reliability", [])
+        ],
+    }
+
+
+def more_measures(evaluation: Numbers | None) -> Table:
+    """Whatever else `evaluate` measures, one level deep."""
+    rows = []
+    for name, value in (evaluation or {}).items():
+        if name in KNOWN_MEASURES:
+            continue
+        parts = value.items() if isinstance(value, dict) else [("", value)]
+        for part, figure in parts:
+            if not isinstance(figure, dict) and not holds_rows(figure):
+                rows.append([f"{name} {part}".strip().replace("_", " "), figure])
+    return {"columns": ["measure", "value"], "rows": rows}
+
+
+def holds_rows(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
+
+
+def settings_table(provenance: Numbers) -> Table:
+    rows: list[list[Any]] = [["spklink", provenance["spklink"]]]
+    rows += [[name, value] for name, value in provenance["versions"].items()]
+    rows.append(["seed", str(provenance["seed"])])
+    for name, value in provenance["settings"].items():
+        parts = value.items() if isinstance(value, dict) else [("", value)]
+        rows += [[f"{name} {part}".strip().replace("_", " "), plain(v)] for part, v in parts]
+    return {"columns": ["", "value"], "rows": rows}
+
+
+def plain(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def inputs_table(provenance: Numbers) -> Table:
+    rows = [
+        [name, given["file"], given["sha256"]]
+        for part in ("inputs", "report_inputs")
+        for name, given in provenance[part].items()
+    ]
+    return {"columns": ["", "file", "SHA-256"], "rows": rows}
+
+
+def times_tables(times: Numbers) -> list[Table]:
+    parts = [("The run", times["run"]), ("This report", times["report"])]
+    tables = []
+    for title, part in parts:
+        if part:
+            rows = [[stage, seconds] for stage, seconds in part["seconds"].items()]
+            rows.append(["peak memory, MB", round(part["peak_memory_bytes"] / 1e6, 1)])
+            tables.append({"title": title, "columns": ["stage", "seconds"], "rows": rows})
+    return tables

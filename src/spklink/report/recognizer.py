@@ -1,0 +1,229 @@
+"""What the recognizer did: scores of people who are the same and of people who are not.
+
+Without a key two kinds of side pairs are told apart: *known non-targets*, sides of one call or of
+calls that share no participant, and *expected targets*, where every needed pair counts as much as
+the posterior holds it for one person. With a key, every pair of the file is one or the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.report.results import Results
+from spklink.scores import Collector
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Table = dict[str, Any]  # {"columns": [...], "rows": [[...], ...]}
+BINS = 48
+CURVE_POINTS = 200
+UNLIKELY = 1e-6  # a pair that is less probably one person does not count as an expected target
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The usable side pairs of one file and what they are."""
+
+    score: Floats
+    same: Floats  # probability of being one person; NaN where the posterior does not say
+    stranger: NDArray[np.bool_]  # certainly two people
+    target: NDArray[np.int8]  # by the key: 1 one person, 0 two, -1 not known
+
+    def classes(self) -> dict[str, tuple[Floats, Floats]]:
+        """Name → scores and weights, empty classes left out."""
+        said = ~np.isnan(self.same) & ~self.stranger
+        likely = said & (self.same > UNLIKELY)
+        found = {
+            "known non-targets": (self.score[self.stranger], np.ones(int(self.stranger.sum()))),
+            "expected targets": (self.score[likely], self.same[likely]),
+        }
+        if not self.stranger.any():
+            found["expected non-targets"] = self.score[said], 1.0 - self.same[said]
+        for name, value in (("non-targets by the key", 0), ("targets by the key", 1)):
+            chosen = self.score[self.target == value]
+            found[name] = chosen, np.ones(len(chosen))
+        return {name: both for name, both in found.items() if both[1].sum() > 0.0}
+
+
+def recognizer(results: Results) -> dict[str, Any]:
+    """Everything about scores: histograms, measures and curves, speech, calibration."""
+    after = read_pairs(results, results.folder / "llrs.npz")
+    files = [("log-likelihood-ratios", after)]
+    if results.calibration is not None:
+        files.insert(0, ("scores", read_pairs(results, results.folder / "scores.npz")))
+    found: dict[str, Any] = {
+        "histograms": [{"name": name, "table": histogram(pairs)} for name, pairs in files],
+        "measures": None,
+        "det": None,
+        "tippett": None,
+        "speech": speech(results),
+        "calibration": calibration(results),
+    }
+    if results.key is not None:
+        found |= measured(files)
+    return found
+
+
+def read_pairs(results: Results, path: Path) -> Pairs:
+    """Pairs of usable sides with what is known of each."""
+    with np.load(path, allow_pickle=False) as arrays:
+        one, two = (arrays[name].astype(np.int64) for name in ("side_1", "side_2"))
+        score = arrays["score"].astype(np.float64)
+    usable = results.usable()
+    kept = usable[one] & usable[two]
+    one, two, score = one[kept], two[kept], score[kept]
+    people = results.table.participants
+    same_call = one // 2 == two // 2
+    shared = (people[one // 2][:, :, None] == people[two // 2][:, None, :]).any(axis=(1, 2))
+    return Pairs(
+        score=score,
+        same=_probability_of_one_person(results, one, two),
+        stranger=same_call | ~shared,
+        target=_by_key(results, one, two),
+    )
+
+
+def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats:
+    links = results.database.links
+    linked = results.posterior.link_probabilities(links)
+    chance = np.zeros((len(links.first), 2, 2))
+    np.add.at(chance, links.pair, linked)  # two shared speakers: either may be the one
+    at = Collector(results.table, links).positions(one, two)
+    needed = at >= 0
+    found = np.full(len(one), np.nan)
+    found[needed] = np.minimum(chance.ravel()[at[needed]], 1.0)
+    return found
+
+
+def _by_key(results: Results, one: Ints, two: Ints) -> NDArray[np.int8]:
+    if results.key is None:
+        return np.full(len(one), -1, np.int8)
+    bits, people = results.key.bits, results.table.participants
+    keyed = (bits[one // 2] >= 0) & (bits[two // 2] >= 0)
+
+    def who(side: Ints) -> NDArray[np.int32]:
+        return np.asarray(people[side // 2, (side % 2) ^ np.maximum(bits[side // 2], 0)])
+
+    return np.where(keyed, who(one) == who(two), -1).astype(np.int8)
+
+
+def histogram(pairs: Pairs) -> Table:
+    """Share of every class in bins of the score; the outermost bins are open."""
+    classes = pairs.classes()
+    if not classes:
+        return {"columns": ["from", "to"], "counts": {}, "rows": []}
+    scores = np.concatenate([values for values, _ in classes.values()])
+    low, high = np.quantile(scores, [0.002, 0.998])
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, BINS + 1)
+    shares = []
+    for values, weights in classes.values():
+        inside = np.clip(values, low, high)
+        counts = np.histogram(inside, edges, weights=weights)[0]
+        shares.append(counts / weights.sum())
+    rows = np.column_stack([edges[:-1], edges[1:], *shares])
+    return {
+        "columns": ["from", "to", *classes],
+        "counts": {name: round(float(weights.sum()), 1) for name, (_, weights) in classes.items()},
+        "rows": rounded(rows),
+    }
+
+
+def measured(files: list[tuple[str, Pairs]]) -> dict[str, Any]:
+    """Error rates and costs of every file, the curves of the last."""
+    from spklink.detection import det_points, measure, tippett_points
+
+    rows = []
+    for name, pairs in files:
+        targets, others = pairs.score[pairs.target == 1], pairs.score[pairs.target == 0]
+        if len(targets) and len(others):
+            found = measure(targets, others)
+            rows.append(
+                [name, found.targets, found.nontargets, *_costs(found, name == files[-1][0])]
+            )
+    if not rows:
+        return {}
+    curve, sums = (
+        det_points(targets, others, CURVE_POINTS),
+        tippett_points(targets, others, CURVE_POINTS),
+    )
+    return {
+        "measures": {
+            "columns": ["of", "targets", "non-targets", "EER", "Cllr", "min Cllr"],
+            "rows": rows,
+        },
+        "det": {
+            "columns": ["false alarms", "misses"],
+            "rows": rounded(np.column_stack(curve)),
+        },
+        "tippett": {
+            "columns": ["log-likelihood-ratio", "targets above", "non-targets above"],
+            "rows": rounded(np.column_stack(sums)),
+        },
+    }
+
+
+def _costs(found: Any, calibrated: bool) -> list[float | None]:
+    """Cllr means something of log-likelihood-ratios only."""
+    cost = found.cllr if calibrated else None
+    return [None if v is None else float(f"{v:.6g}") for v in (found.eer, cost, found.min_cllr)]
+
+
+def speech(results: Results) -> Table | None:
+    """Sides by their seconds of speech, used and not."""
+    if results.sides is None:
+        return None
+    seconds, usable = results.sides.seconds, results.usable()
+    edges = _speech_edges(float(seconds.max(initial=0.0)))
+    used, unused = (np.histogram(seconds[mask], edges)[0] for mask in (usable, ~usable))
+    return {
+        "columns": ["from", "to", "sides used", "sides not used"],
+        "rows": [
+            [float(a), float(b), int(n), int(u)]
+            for a, b, n, u in zip(edges[:-1], edges[1:], used, unused, strict=True)
+        ],
+        "hours": round(float(seconds.sum()) / 3600.0, 3),
+        "median": round(float(np.median(seconds)), 2),
+        "unused": int((~usable).sum()),
+    }
+
+
+def _speech_edges(longest: float) -> Floats:
+    """Some twenty bins of a round width."""
+    widths = np.array([m * 10.0**e for e in range(-1, 5) for m in (1, 2, 5)])
+    width = widths[np.searchsorted(widths, max(longest, 1.0) / 24.0)]
+    return np.asarray(np.round(width * np.arange(int(longest / width) + 2), 3))
+
+
+def calibration(results: Results) -> dict[str, Any] | None:
+    """What calibration.json says: its plain values, and how the scale came to rest."""
+    if results.calibration is None:
+        return None
+    plain = [
+        [name.replace("_", " "), value]
+        for name, value in results.calibration.items()
+        if isinstance(value, str | int | float | bool) or value is None
+    ]
+    return {
+        "values": {"columns": ["", "value"], "rows": plain},
+        "history": _history(results.calibration.get("history")),
+    }
+
+
+def _history(steps: Any) -> Table:
+    """Rounds of calibration, each a scale or several named values."""
+    rounds = [s if isinstance(s, dict) else {"scale": s} for s in steps or []]
+    names = list(rounds[0]) if rounds else ["scale"]
+    rows = [[k, *(one.get(name) for name in names)] for k, one in enumerate(rounds, start=1)]
+    return {"columns": ["round", *names], "rows": rows}
+
+
+def rounded(rows: NDArray[np.float64]) -> list[list[float]]:
+    """Six significant digits are more than a picture shows."""
+    return [[float(f"{value:.6g}") for value in row] for row in rows.tolist()]

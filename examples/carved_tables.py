@@ -17,7 +17,7 @@ import numpy as np
 
 from carve import carve, write
 from spklink.assignment import Database, load
-from spklink.calibrate import pairs_of, with_key
+from spklink.calibrate import Choice, pairs_of, with_key
 from spklink.conversations import read_conversations
 from spklink.detection import measure
 from spklink.evaluation import (
@@ -50,12 +50,15 @@ def link_database(source, seed: int, given) -> tuple[Measured, Measured, float]:
     """Without labels, with the key, and the equal error rate of the scores."""
     folder = given.work / f"carved-{seed}"
     path = write(source, carve(source, seed), folder)
-    out = folder / (given.preset if given.link_wccn else f"{given.preset}-plain")
+    out = folder / "-".join([given.preset, given.kind or "", "" if given.link_wccn else "plain"])
     link(
         path,
         out,
         settings=Settings(
-            preset=given.preset, cache=given.work / "cache", link_wccn=given.link_wccn
+            preset=given.preset,
+            cache=given.work / "cache",
+            link_wccn=given.link_wccn,
+            calibration=Choice(kind=given.kind),
         ),
         options=Options(workers=given.workers),
     )
@@ -97,6 +100,7 @@ def main() -> None:
     parser.add_argument("--preset", default="default")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--kind", help="form of the calibration, else the preset's")
     parser.add_argument("--no-link-wccn", dest="link_wccn", action="store_false")
     given = parser.parse_args()
     source = read_conversations(given.table)
@@ -109,7 +113,8 @@ def main() -> None:
             f"{found.per_conversation.mean():.4f} bits, EER {100 * runs[-1][2]:.1f} %",
             flush=True,
         )
-    recipe = f"preset {given.preset}" + ("" if given.link_wccn else " without link-WCCN")
+    recipe = f"preset {given.preset}" + (f", {given.kind}" if given.kind else "")
+    recipe += "" if given.link_wccn else " without link-WCCN"
     eer = 100 * np.mean([run[2] for run in runs])
     text(f"EER of the scores, mean of databases {eer:.1f} %")
     for which, name in enumerate(("without labels", "with the true labels")):

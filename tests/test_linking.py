@@ -305,3 +305,23 @@ def test_real_calls_without_a_label(real_calls, tmp_path):
     exchanged = {table.ids[m] for m in np.flatnonzero(claimed != truth)}
     assert len(exchanged) == 21
     assert {s["conversation"] for s in rows_of(out / "suspects.csv")} == exchanged
+
+
+def test_every_recording_broken(calls, tmp_path):
+    """Skipping bad audio goes on even where nothing is left: nothing is known, and that is said."""
+    for k in range(len(PAIRS)):
+        (tmp_path / f"{k}.wav").write_bytes(b"not sound")
+    shutil.copy(calls / "conversations.csv", tmp_path)
+    found = run(tmp_path, tmp_path / "out", skip_bad_audio=True)
+    assert any("no side of any recording" in note for note in found.notes)
+    assert {r["probability"] for r in rows_of(tmp_path / "out" / "assignments.csv")} == {"0.5"}
+    assert len(rows_of(tmp_path / "out" / "problems.csv")) >= len(PAIRS)
+    with pytest.raises(SpklinkError):
+        run(tmp_path, tmp_path / "out")
+
+
+def test_a_key_in_the_folder_changes_nothing(calls, linked, tmp_path):
+    """The truth lies beside the table in `calls`; without it every byte is the same."""
+    shutil.copytree(calls, tmp_path / "calls", ignore=shutil.ignore_patterns("key.csv"))
+    run(tmp_path / "calls", tmp_path / "out")
+    assert content(tmp_path / "out") == content(linked)

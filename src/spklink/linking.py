@@ -137,7 +137,7 @@ def link(
     )
     result = Result(database, found.posterior)
     with stages.stage("writing the results"):
-        settings_json = _settings_json(what, how, trained.name, sound)
+        settings_json = _settings_json(what, how, trained, sound)
         suspects = _write(folder, inputs, sound, result, settings_json, how)
     write_timings(folder, stages)
     notes = [text for text in (scorer.note, note, found.note) if text]
@@ -157,8 +157,9 @@ def _read(table: PathName, known: PathName | None, claimed: PathName | None) -> 
 
 def _listen(
     conversations: Conversations, cache: Path, what: Settings, how: Options, stages: Stages
-) -> tuple[Sound, Trained]:
-    """Features of every side, and a vector of each by a recognizer trained on them."""
+) -> tuple[Sound, Trained | None]:
+    """Features of every side, and a vector of each by a recognizer trained on them; no vectors
+    where all recordings are bad and may be."""
     front_end, preset = FRONT_ENDS[what.preset], what.recognizer()
     with stages.stage("listening"):
         sound = hear(
@@ -170,6 +171,8 @@ def _listen(
             workers=how.workers,
             tell=stages.progress,
         )
+    if what.skip_bad_audio and not sound.usable.any():
+        return sound, None
     with stages.stage("training the recognizer"):
         trainer = Trainer(
             preset,
@@ -208,7 +211,7 @@ class Scorer:
     """Scores pairs of sides: by the recognizer, normalised where that was possible, and compared
     again where links have taught how."""
 
-    trained: Trained
+    trained: Trained | None
     sound: Sound
     normaliser: normalise.Normaliser | None
     how: Options
@@ -216,9 +219,13 @@ class Scorer:
 
     @property
     def note(self) -> str:
+        if self.trained is None:
+            return "no side of any recording could be used: nothing is known of any channel"
         return "" if self.normaliser is None else self.normaliser.reason
 
     def __call__(self, side_1: Sides, side_2: Sides) -> Floats:
+        if self.trained is None:
+            return np.zeros(len(side_1))
         recognizer, vectors = self.trained.recognizer, self.trained.vectors
         scores = recognizer.scores(vectors, side_1, side_2, threads=self.how.workers)
         if self.normaliser is not None:
@@ -227,16 +234,16 @@ class Scorer:
 
     def everything(self) -> SideScores:
         """The scores of all pairs of sides."""
-        side_1, side_2 = np.triu_indices(len(self.trained.vectors), 1)
+        side_1, side_2 = np.triu_indices(len(self.sound.usable), 1)
         return SideScores(side_1, side_2, self(side_1, side_2))
 
 
 def _normaliser(
-    trained: Trained, conversations: Conversations, sound: Sound, how: Options
+    trained: Trained | None, conversations: Conversations, sound: Sound, how: Options
 ) -> normalise.Normaliser | None:
-    recognizer, vectors = trained.recognizer, trained.vectors
-    if not recognizer.preset.normalise:
+    if trained is None or not trained.recognizer.preset.normalise:
         return None
+    recognizer, vectors = trained.recognizer, trained.vectors
     return normalise.fit(
         lambda rows, columns: recognizer.table(vectors, rows, columns, threads=how.workers),
         conversations.participants,
@@ -289,7 +296,8 @@ def compare_again(
         )
 
     found = linked(pairs)
-    if found.learned is None or not (what.link_wccn and what.recognizer().link_wccn):
+    wanted = what.link_wccn and what.recognizer().link_wccn
+    if found.learned is None or scorer.trained is None or not wanted:
         return scorer, pairs, found, ""
     taught = link_wccn.fit(
         inputs.conversations,
@@ -322,7 +330,9 @@ def side_scores(links: Links, sides: tuple[Sides, Sides], pairs: Pairs) -> SideS
     )
 
 
-def _settings_json(what: Settings, how: Options, name: str, sound: Sound) -> dict[str, Any]:
+def _settings_json(
+    what: Settings, how: Options, trained: Trained | None, sound: Sound
+) -> dict[str, Any]:
     return {
         **how.as_json(),
         "calibration": what.choice().as_json(),
@@ -331,6 +341,6 @@ def _settings_json(what: Settings, how: Options, name: str, sound: Sound) -> dic
         "link_wccn": what.link_wccn,
         "min_speech": what.min_speech,
         "background": None if what.background is None else what.background.name,
-        "trained": name,
+        "trained": None if trained is None else trained.name,
         "recordings": name_of([one.key for one in sound.heard]),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from spklink.tables import read_json, replacing, write_json
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
-VERSION = 1  # of recognizers and vectors in the cache
+VERSION = 2  # of recognizers and vectors in the cache
+TRAINED_BY = ("components", "relevance", "score", "iterations")  # of a preset
 IN_MEMORY = 1 << 30  # bytes of vectors; more are mapped from a file
 
 
@@ -77,7 +78,7 @@ def prepare(sound: Sound, trainer: Trainer) -> Trained:
     background = _listen_to_background(trainer)
     recipe: dict[str, Any] = {
         "version": VERSION,
-        "preset": asdict(trainer.preset),
+        "preset": {name: getattr(trainer.preset, name) for name in TRAINED_BY},
         "seed": trainer.seed,
         "background": name_of([one.key for one in background]) if background else None,
     }

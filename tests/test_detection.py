@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from fractions import Fraction
 from math import gcd, log
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from spklink import detection
+from spklink import detection, pooling, ranking
 from spklink.detection import COSTS, Detection, measure, pav
 from spklink.errors import SpklinkError
 
@@ -335,6 +336,17 @@ def test_as_json_has_the_promised_keys() -> None:
     assert list(found["min_dcf"]) == list(COSTS)
 
 
+def test_as_json_has_null_for_what_is_not_finite() -> None:
+    measured = measure([-INF, 0.0], [-INF])
+    assert (measured.cllr, measured.calibration_loss) == (INF, INF)
+    text = json.dumps(measured.as_json(), allow_nan=False)
+    assert json.loads(text) == asdict(measured) | {"cllr": None, "calibration_loss": None}
+    strange = replace(measured, cllr=np.nan, calibration_loss=-INF, min_dcf={"a": INF, "b": 0.5})
+    found = strange.as_json()
+    assert (found["cllr"], found["calibration_loss"]) == (None, None)
+    assert found["min_dcf"] == {"a": None, "b": 0.5}
+
+
 def with_inf(scores: Floats, random: np.random.Generator) -> Floats:
     scores[random.integers(len(scores), size=5)] = INF
     scores[random.integers(len(scores), size=5)] = -INF
@@ -351,13 +363,13 @@ def test_pieces_and_threads_change_nothing(
     pair = normal(9000, 21000, 3, decimals)
     targets, others = (with_inf(s, random).astype(dtype) for s in pair)
     expected = measure(targets, others, threads=1)
-    monkeypatch.setattr(detection, "PIECE", piece)
+    monkeypatch.setattr(ranking, "PIECE", piece)
     first = None
     for threads in (1, 2, 3):
         trials = detection.order(random.permutation(targets), others[::-1], threads=threads)
         assert len(trials.targets.bounds) > (5 if piece < 5000 else 1)
         for keys, scores in ((trials.targets, targets), (trials.others, others)):
-            sorted_scores = detection._scores(keys.sorted, trials.dtype)
+            sorted_scores = ranking.scores_of(keys.sorted, trials.dtype)
             assert np.array_equal(sorted_scores, np.sort(scores))
         found = trials.measure()
         assert same(found, expected)
@@ -371,7 +383,7 @@ def test_keys_are_sorted_whatever_their_bits(values: list[int], shift: int) -> N
     many = np.concatenate([keys] * 20)  # past the size from which digits are wider
     for these in (keys, many, many << np.uint64(shift), many.astype(np.uint32)):
         expected = np.sort(these)
-        detection._sort_pieces(these, np.array([0, len(these)]), np.empty_like(these))
+        ranking._sort_pieces(these, np.array([0, len(these)]), np.empty_like(these))
         assert np.array_equal(these, expected)
 
 
@@ -379,11 +391,11 @@ def test_keys_are_sorted_whatever_their_bits(values: list[int], shift: int) -> N
 def test_keys_that_differ_in_low_bits_alone_are_sorted_too(size: int) -> None:
     """The far key makes the rest agree in their high bits, and they are too many to insert."""
     keys = np.array([2**62, *range(size, 0, -1)], np.uint64)
-    detection._sort_pieces(keys, np.array([0, len(keys)]), np.empty_like(keys))
+    ranking._sort_pieces(keys, np.array([0, len(keys)]), np.empty_like(keys))
     assert keys.tolist() == [*range(1, size + 1), 2**62]
     nearly = np.array([2**62, *range(size), size // 2 - 1, 2**61], np.uint64)
     expected = np.sort(nearly)
-    detection._sort_pieces(nearly, np.array([0, len(nearly)]), np.empty_like(nearly))
+    ranking._sort_pieces(nearly, np.array([0, len(nearly)]), np.empty_like(nearly))
     assert np.array_equal(nearly, expected)
 
 
@@ -397,7 +409,7 @@ def test_the_hull_with_the_most_corners_fits_its_stack() -> None:
         t, n = np.array(ratios).T
         trials = detection.order(np.repeat(np.arange(len(t)), t), np.repeat(np.arange(len(t)), n))
         assert len(trials.blocks.targets) == len(ratios)
-        assert len(ratios) < detection._most_blocks(int((t + n).sum())) - 8
+        assert len(ratios) < pooling._most_blocks(int((t + n).sum())) - 8
 
 
 @given(pairs(WIDE), st.sampled_from(TYPES))

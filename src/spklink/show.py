@@ -334,7 +334,7 @@ def detection(found: Detection) -> None:
     """What `detect` measured."""
     text(f"{found.targets} same-speaker and {found.nontargets} different-speaker scores")
     table(
-        ["", ""],
+        ["of the scores", "value"],
         [
             ("equal error rate (convex hull)", percent(found.eer, 2)),
             ("equal error rate (steps)", percent(found.eer_step, 2)),

@@ -311,8 +311,8 @@ def methods(results: Results) -> dict[str, Any]:
     return {
         "count": len(rows),
         "columns": [
-            *("clique", "conversations", "method", "certainty", "best, low end", "best, high end"),
-            *("bits, low end", "bits, high end", "why"),
+            *("clique", "conversations", "method", "certainty", "best from", "best to"),
+            *("bits from", "bits to", "why"),
         ],
         "rows": [
             [

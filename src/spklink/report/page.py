@@ -22,7 +22,7 @@ PERCENT = {
     *("EER", "E", "E, paper", "settled at 99 %", "mean probability", "targets above"),
     *("right, low end", "right, high end", "predicted right", "observed right"),
     *("95 % band, low end", "95 % band, high end", "non-targets above", "false alarms", "misses"),
-    *("best, low end", "best, high end"),
+    *("best from", "best to"),
 }
 DECIMALS = {
     **dict.fromkeys(("bits", "F", "recalibrated", "bits open", "open bits a conversation"), 4),

@@ -117,8 +117,9 @@ def histogram(pairs: Pairs) -> Table:
     classes = pairs.classes()
     if not classes:
         return {"columns": ["from", "to"], "counts": {}, "rows": []}
-    scores = np.concatenate([values for values, _ in classes.values()])
-    low, high = np.quantile(scores, [0.002, 0.998])
+    # Of each class by itself: targets are few, and would otherwise pile up in the last bin.
+    ends = np.array([np.quantile(values, [0.001, 0.999]) for values, _ in classes.values()])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     if not high > low:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, BINS + 1)

@@ -2,9 +2,9 @@
 
     python examples/label_free_worlds.py [--databases 50]
 
-Bits a conversation over the resolvable cliques of all databases: with the true log-likelihood-
-ratios (of the t5 world: as well as one line can do), with a line fitted to the truth, and with one
-learned from the participant lists alone, also where these are too few (`enough`).
+Bits a conversation over the resolvable cliques of all databases: with a plain line fitted to the
+truth, with a line and a floor fitted to the truth, and with those learned from the participant
+lists alone, also where these are too few (`enough`).
 """
 
 from __future__ import annotations
@@ -44,16 +44,18 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
         scores = score_cliques(found, made.truth)
         return scores.per_conversation[scores.resolvable]
 
-    true = posterior(made.llr)
-    taught = posterior(with_key(made.conversations, pairs, made.truth, "lr")(made.llr))
+    line, floored = (
+        posterior(with_key(made.conversations, pairs, made.truth, kind)(made.llr))
+        for kind in ("lr", "lr-floor")
+    )
     guess = posterior(stated_default(np.append(made.llr, pairs.non_targets), "")(made.llr))
     try:
-        learned = label_free(pairs, posterior, "lr")
+        learned = label_free(pairs, posterior, "lr-floor")
         free, converged = learned.posterior, learned.converged
     except SpklinkError:
         free, converged = guess, False
     enough = not what_is_missing(pairs, cliques)[0]
-    return bits(true), bits(taught), bits(free), bits(guess), converged, enough
+    return bits(line), bits(floored), bits(free), bits(guess), converged, enough
 
 
 def main() -> None:
@@ -64,7 +66,7 @@ def main() -> None:
     for world, shape, count, eer in WORLDS:
         run = partial(one_database, world, shape, count, eer)
         runs = [run(seed) for seed in range(given.databases)]
-        true, taught, free, guess = (
+        line, floored, free, guess = (
             float(np.concatenate([r[k] for r in runs]).mean()) for k in range(4)
         )
         calls = "" if count is None else f", {count} calls"
@@ -72,10 +74,10 @@ def main() -> None:
             (
                 f"{world}, {shape}{calls}",
                 f"{eer:g} %",
-                number(true, 4),
-                number(taught, 4),
+                number(line, 4),
+                number(floored, 4),
                 number(free, 4),
-                f"{100 * (free / taught - 1):+.1f} %",
+                f"{100 * (free / floored - 1):+.1f} %",
                 number(guess, 4),
                 sum(r[4] for r in runs),
                 sum(r[5] for r in runs),
@@ -84,7 +86,7 @@ def main() -> None:
         print(*rows[-1], flush=True)
     table(
         [
-            *("world, shape", "EER", "true ratios", "with labels", "without", "costs"),
+            *("world, shape", "EER", "line, labels", "with labels", "without", "costs"),
             *("default", "settled", "enough"),
         ],
         rows,

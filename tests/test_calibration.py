@@ -130,6 +130,10 @@ def test_saved_and_loaded(tmp_path, kind):
         '{"kind": "pav", "edges": [0], "values": [1]}',
         '{"kind": "pav", "edges": [0], "values": [2, 1]}',
         "[1, 2]",
+        '{"kind": "spline", "scale": 1, "offset": 0}',
+        '{"kind": "lr", "scale": true, "offset": 0}',
+        '{"kind": "lr", "scale": -1, "offset": 0}',
+        '{"kind": "lr-floor", "scale": 1, "offset": 0, "floor": 3}',
     ],
 )
 def test_other_files_are_refused(write, content):
@@ -143,6 +147,14 @@ def test_a_line_by_speech_needs_speech():
         line(np.zeros(3))
     with pytest.raises(SpklinkError, match="seconds of speech"):
         fit(Trials(np.zeros(2), np.array([1.0, 0]), np.array([0, 1.0])), "lr-dur", source="")
+
+
+def test_beyond_the_speech_it_knows_the_ends_serve():
+    line = Line(1.0, 0.0, -2.0, 0.5, speech_low=-1.0, speech_high=0.25, kind="lr-dur")
+    at = np.array([2.0, 2.0, 2.0])
+    assert line(at, np.array([-9.0, 0.25, 9.0])).tolist() == [5.5, 1.125, 1.125]
+    steep = Line(1.0, 0.0, -2.0, 0.0, speech_low=-1.0, speech_high=3.0, kind="lr-dur")
+    assert steep(at, np.full(3, 3.0)).tolist() == [0.0, 0.0, 0.0]  # never falling
 
 
 def test_what_cannot_be_fitted():

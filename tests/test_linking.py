@@ -17,6 +17,7 @@ import pytest
 import soundfile
 
 from spklink import SpklinkError, read_conversations, read_key
+from spklink.calibrate import Choice
 from spklink.linking import Settings, link
 from spklink.posterior import Options
 from spklink.voices import RATE, call, make_voices
@@ -325,3 +326,40 @@ def test_a_key_in_the_folder_changes_nothing(calls, linked, tmp_path):
     shutil.copytree(calls, tmp_path / "calls", ignore=shutil.ignore_patterns("key.csv"))
     run(tmp_path / "calls", tmp_path / "out")
     assert content(tmp_path / "out") == content(linked)
+
+
+@pytest.fixture(scope="module")
+def many_calls(tmp_path_factory) -> Path:
+    """Two sets of people without a common call, sixty short calls each: enough to compare twice."""
+    folder = tmp_path_factory.mktemp("many")
+    rng = np.random.default_rng(6)
+    cast = dict(zip("abcdefgh", make_voices(8, rng), strict=True))
+    pairs = [*itertools.combinations("abcd", 2), *itertools.combinations("efgh", 2)] * 5
+    rows = []
+    for k, (first, second) in enumerate(pairs):
+        samples = call(cast[first], cast[second], np.random.default_rng(k), 5.0)
+        soundfile.write(folder / f"{k}.wav", samples, RATE)
+        rows.append((f"c{k}", f"{k}.wav", f"{first};{second}"))
+    write_table(folder / "conversations.csv", ["conversation", "audio", "participants"], rows)
+    return folder
+
+
+def test_voices_compared_twice_give_the_same_bytes_anywhere(many_calls, tmp_path):
+    """On any number of threads; and a saved calibration serves both comparisons."""
+    small = {"min_speech": 0.5}
+    found = run(many_calls, tmp_path / "one", **small)
+    assert found.calibrated.first is not None
+    run(many_calls, tmp_path / "two", workers=2, **small)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    again = run(
+        many_calls,
+        tmp_path / "three",
+        cache=tmp_path / "one" / "cache",
+        calibration=Choice(tmp_path / "one" / "calibration.json"),
+        **small,
+    )
+    assert again.calibrated.calibration == found.calibrated.calibration
+    same = found.result.posterior.exchanged
+    assert np.allclose(again.result.posterior.exchanged, same, atol=1e-6)
+    once = run(many_calls, tmp_path / "four", cache=tmp_path / "one" / "cache", link_wccn=False)
+    assert once.calibrated.first is None

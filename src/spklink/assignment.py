@@ -173,7 +173,7 @@ def assign(
     of the seconds of speech of every side.
     """
     stages, choice, how = stages or Stages(), calibration or Choice(NONE), options or Options()
-    rule = weight or Weight()
+    rule = weight or choice.rule()
     database = read_database(table, scores, weight=rule, known=known, stages=stages)
     if choice.source == NONE:
         with stages.stage("computing the posterior"):
@@ -186,6 +186,7 @@ def assign(
     result = Result(database, posterior)
     with stages.stage("writing the results"):
         inputs = {"conversations": table, "scores": scores, "known": known, "sides": sides}
+        inputs |= {f"calibration_{k}": path for k, path in enumerate(choice.files(), start=1)}
         given = {name: Path(path) for name, path in inputs.items() if path is not None}
         settings = {**how.as_json(), "calibration": choice.as_json()}
         write_results(result, Path(out), settings, given, how.seed)

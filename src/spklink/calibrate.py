@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink import calibration as saved
-from spklink.calibration import Calibration, Line, pair_speech, stated_default, supervised
+from spklink.calibration import (
+    KINDS,
+    Calibration,
+    Line,
+    TooLittleError,
+    pair_speech,
+    stated_default,
+    supervised,
+)
 from spklink.cliques import find_cliques
 from spklink.conversations import Conversations
 from spklink.errors import SpklinkError
@@ -39,9 +47,33 @@ class Choice:
     """How scores become log-likelihood-ratios."""
 
     source: str | PathLike[str] = LABELFREE  # labelfree, none, or a saved calibration
-    kind: str | None = None  # None: lr-dur where the seconds of speech are known, else lr
+    kind: str | None = None  # None: lr-dur where the seconds of speech are known, else lr-floor
     fallback: str | PathLike[str] | None = None  # for databases that teach too little
-    wrong_lists: float = 0.0  # share of participant lists that may be wrong
+    first: bool = False  # of a saved calibration take that of the first comparison of voices
+    wrong_lists: float = 0.0  # share of pairs that wrong lists may call one person
+
+    def __post_init__(self) -> None:
+        if self.kind is not None and self.kind not in KINDS:
+            raise SpklinkError(f"--kind {self.kind!r} is not one of {', '.join(KINDS)}")
+        if not 0.0 <= self.wrong_lists < 0.5:
+            raise SpklinkError(f"--wrong-lists {self.wrong_lists}: a share from 0 to below .5")
+        if self.wrong_lists and self.kind in ("cmlg", "pav"):
+            raise SpklinkError(f"--wrong-lists does not go with --kind {self.kind}")
+        for path in self.files():  # named now, not after an hour of listening
+            saved.load(path)
+            saved_weight(path)
+
+    def files(self) -> list[str | PathLike[str]]:
+        """The saved calibrations it names."""
+        return [
+            path
+            for path in (self.source, self.fallback)
+            if path is not None and path not in (LABELFREE, NONE)
+        ]
+
+    def rule(self) -> Weight:
+        """The weight rule saved with a calibration; else the paper's."""
+        return Weight() if self.source in (LABELFREE, NONE) else saved_weight(self.source)
 
     def as_json(self) -> dict[str, Any]:
         """Files by name only: a folder of results does not tell where it was made."""
@@ -54,7 +86,9 @@ class Choice:
         }
 
     def kind_for(self, pairs: Pairs) -> str:
-        return self.kind or ("lr" if pairs.speech is None else "lr-dur")
+        if self.kind == "lr-dur" and pairs.speech is None:
+            raise SpklinkError("--kind lr-dur needs the seconds of speech of every side: --sides")
+        return self.kind or ("lr-floor" if pairs.speech is None else "lr-dur")
 
 
 @dataclass(frozen=True)
@@ -68,10 +102,13 @@ class Calibrated:
     non_target_llr: Floats
     learned: LabelFree | None = None
     note: str = ""  # what a person should know
+    first: Calibration | None = None  # of the first comparison, where voices were compared twice
 
     def as_json(self) -> dict[str, Any]:
         learned = {} if self.learned is None else self.learned.as_json()
-        rule = {"weight": self.weight.rule, "beta": self.weight.beta}
+        rule: dict[str, Any] = {"weight": self.weight.rule, "beta": self.weight.beta}
+        if self.first is not None:
+            rule["first"] = self.first.as_json()
         return self.calibration.as_json() | rule | learned
 
 
@@ -88,13 +125,13 @@ def calibrated(
     """The posterior under the chosen calibration. Without a `weight` that of the paper is used,
     unless known channels ask for another."""
     solver = _solver(conversations, pairs, known, options)
-    rule = weight or Weight()
+    rule = weight or choice.rule()
     if choice.source != LABELFREE:
-        line, saved_rule = _given(choice)
-        rule = weight or saved_rule
+        line = _given(choice)
         return _finished(pairs, line, rule, solver(rule)(pairs.calibrated(line)))
     cliques = find_cliques(conversations, combine_prior(conversations, known).clamped >= 0)
     missing, hopeless = what_is_missing(pairs, cliques)
+    choice.kind_for(pairs)
     if not hopeless and not (missing and choice.fallback is not None):
         try:
             learned = _learn(pairs, solver(rule), choice, tell)
@@ -106,9 +143,11 @@ def calibrated(
                 rule, learned = better, _learn(pairs, solver(better), choice, tell)
             done = _finished(pairs, learned.calibration, rule, learned.posterior)
             return replace(done, learned=learned, note=_doubts(learned, missing))
-        except SpklinkError as error:
+        except TooLittleError as error:
             missing = str(error)
     line, note = _fallen_back(pairs, choice, missing)
+    if weight is None and choice.fallback is not None:
+        rule = saved_weight(choice.fallback)
     return replace(_finished(pairs, line, rule, solver(rule)(pairs.calibrated(line))), note=note)
 
 
@@ -151,24 +190,30 @@ def _known_rule(
     if known is None:
         return None
     solver = _solver(conversations, pairs, None, options)
-    return learn_weight(lambda rule: solver(rule)(llr), known.bits)
+    return learn_weight(lambda rule: solver(rule)(llr), known.bits, options)
 
 
-def _given(choice: Choice) -> tuple[Calibration, Weight]:
+def _given(choice: Choice) -> Calibration:
     if choice.source == NONE:
-        return Line(1.0, 0.0, kind=NONE), Weight()
-    return saved.load(choice.source), _saved_weight(choice.source)
+        return Line(1.0, 0.0, kind=NONE)
+    return saved.load(choice.source, first=choice.first)
 
 
-def _saved_weight(path: str | PathLike[str]) -> Weight:
-    """The weight rule that was learned together with a calibration."""
+def saved_weight(path: str | PathLike[str]) -> Weight:
+    """The weight rule that was learned together with a calibration. (A chain links other pairs,
+    which have to be chosen before: it is asked for with --weight chain.)"""
     found = read_json(path)
-    return Weight(found.get("weight", "paper"), found.get("beta"))
+    try:
+        if found.get("weight", "paper") == "book":
+            return Weight("book", float(found["beta"]))
+    except (TypeError, ValueError, KeyError, SpklinkError) as error:
+        raise SpklinkError(f"{path}: not a calibration saved by spklink ({error})") from None
+    return Weight()
 
 
 def _fallen_back(pairs: Pairs, choice: Choice, why: str) -> tuple[Calibration, str]:
     if choice.fallback is not None:
-        line = saved.load(choice.fallback)
+        line = saved.load(choice.fallback, first=choice.first)
         return line, f"{why}; the calibration in {choice.fallback} is used instead"
     scores = np.concatenate([pairs.scores[pairs.usable], pairs.non_targets])
     line = stated_default(scores, why)

@@ -3,12 +3,15 @@
   cmlg     the paper's: same- and different-speaker scores are Gaussians of one variance, so the
            log-likelihood-ratio is a straight line in the score
   lr       a straight line by logistic regression, both classes with half of the weight
-  lr-dur   the same, with a slope and an offset that change with the seconds of speech
+  lr-floor the same with a floor: a share of the same-speaker scores, exp(floor), may be outliers
+           that look like any two people, so no score speaks against a pair more than that
+  lr-dur   a line whose slope and offset change with the seconds of speech
   pav      a rising step function: pooled adjacent violators
   default  one unit a standard deviation: a guess for where there is nothing to learn from
 
 A line is lambda = (scale + scale_speech l) s + offset + offset_speech l, where l tells how much
-speech a pair of sides has: l = ln(t_1 t_2) / 2 - ln 10, 0 at ten seconds each.
+speech a pair of sides has: l = ln(t_1 t_2) / 2 - ln 10, 0 at ten seconds each. With a floor f it
+becomes log((1 - e^f) e^lambda + e^f).
 
 Everything is fitted to weighted trials, so the truth (weights 0 and 1) and expectations of it
 (module `learning`) go the same way.
@@ -25,15 +28,22 @@ from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
 from spklink.tables import read_json, write_json
+from spklink.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
-KINDS = ("cmlg", "lr", "lr-dur", "pav")
+KINDS = ("cmlg", "lr", "lr-floor", "lr-dur", "pav")
 SHORTEST = 0.1  # seconds of speech; less counts as this
 # Strength of the Gaussian priors of a logistic regression, to be divided by the number of targets:
 # they keep a few well separated targets from asking for an infinite slope, and fade with many.
 SLOPE_PRIOR = 0.01
 SPEECH_PRIOR = 0.1
 NEWTON_STEPS = 100
+FLOORS = (-20.0, -1.0)  # where the floor is sought: below, it would touch no score
+FIRST_FLOOR = -4.0
+
+
+class TooLittleError(SpklinkError):
+    """The data do not teach a calibration: another has to serve."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,9 @@ class Line:
     offset: float
     scale_speech: float = 0.0
     offset_speech: float = 0.0
+    speech_low: float | None = None  # what l it was fitted to; beyond, the ends serve
+    speech_high: float | None = None
+    floor: float | None = None
     kind: str = "cmlg"
     source: str = "given"  # where it comes from: supervised, labelfree, given, ...
 
@@ -58,9 +71,13 @@ class Line:
                     "this calibration (lr-dur) needs the seconds of speech of every side; give "
                     "--sides sides.csv, or calibrate with --kind lr"
                 )
-            return self.scale * scores + self.offset
-        slope = self.scale + self.scale_speech * speech
-        return slope * scores + self.offset + self.offset_speech * speech
+            return self._floored(self.scale * scores + self.offset)
+        speech = np.clip(speech, self.speech_low, self.speech_high)
+        slope = np.maximum(self.scale + self.scale_speech * speech, 0.0)
+        return self._floored(slope * scores + self.offset + self.offset_speech * speech)
+
+    def _floored(self, line: Floats) -> Floats:
+        return line if self.floor is None else floored(line, self.floor)
 
     def unstandardised(self, centre: float, spread: float) -> Line:
         """This line of (score - centre) / spread, as a line of the score."""
@@ -118,10 +135,14 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
     write_json(path, calibration.as_json() | more)
 
 
-def load(path: str | PathLike[str]) -> Calibration:
-    """A calibration that `save` wrote; its source becomes the file."""
+def load(path: str | PathLike[str], *, first: bool = False) -> Calibration:
+    """A calibration that `save` wrote; the one of the first comparison, where there were two."""
     found = read_json(path)
     try:
+        if first and found.get("first") is not None:
+            found = found["first"]
+        if found["kind"] not in (*KINDS, "none", "default"):
+            raise ValueError(f"kind {found['kind']!r} is not one of {', '.join(KINDS)}")
         names = StepCurve if found["kind"] == "pav" else Line
         values = {k: found[k] for k in names.__dataclass_fields__ if k in found}
         if names is StepCurve:
@@ -129,12 +150,20 @@ def load(path: str | PathLike[str]) -> Calibration:
             _check_curve(curve)
             return curve
         line = Line(**values)
-        numbers = (line.scale, line.offset, line.scale_speech, line.offset_speech)
-        if not all(isinstance(x, (int, float)) and np.isfinite(x) for x in numbers):
-            raise ValueError("its numbers are not finite")
+        _check_line(line)
         return line
-    except (TypeError, KeyError, ValueError) as error:
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
         raise SpklinkError(f"{path}: not a calibration saved by spklink ({error})") from None
+
+
+def _check_line(line: Line) -> None:
+    maybe = (line.speech_low, line.speech_high, line.floor)
+    numbers = [line.scale, line.offset, line.scale_speech, line.offset_speech]
+    numbers += [x for x in maybe if x is not None]
+    if any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in numbers):
+        raise ValueError("its values are not numbers")
+    if not np.isfinite(numbers).all() or line.scale < 0.0 or (line.floor or 0.0) > 0.0:
+        raise ValueError("its numbers are not finite, its scale is below or its floor above 0")
 
 
 def _check_curve(curve: StepCurve) -> None:
@@ -160,19 +189,32 @@ def gaussian_line(
     return scale, -scale * (mean_same + mean_other) / 2.0
 
 
-def fit(trials: Trials, kind: str, *, source: str, start: Line | None = None) -> Calibration:
-    """The calibration of one kind that suits weighted trials best."""
+def fit(
+    trials: Trials,
+    kind: str,
+    *,
+    source: str,
+    start: Line | None = None,
+    least_floor: float | None = None,
+) -> Calibration:
+    """The calibration of one kind that suits weighted trials best; lines with a floor of at least
+    `least_floor` where one is given."""
     if kind not in KINDS:
         raise SpklinkError(f"calibration kind {kind!r} is not one of {', '.join(KINDS)}")
     if not (trials.same.sum() > 0.0 and trials.other.sum() > 0.0):
-        raise SpklinkError("calibration needs scores of the same and of different speakers")
+        raise TooLittleError("calibration needs scores of the same and of different speakers")
     if kind == "cmlg":
         return _fit_gaussians(trials, source)
     if kind == "pav":
         return _fit_steps(trials, source)
     if kind == "lr-dur" and trials.speech is None:
         raise SpklinkError("calibration lr-dur needs the seconds of speech of every side")
-    return _fit_logistic(trials, kind, source, start)
+    floors = None if least_floor is None else (least_floor, least_floor)
+    if kind == "lr-floor":
+        floors = (FLOORS[0] if least_floor is None else least_floor, FLOORS[1])
+    # A matrix product may depend on the number of threads in its last bits.
+    with one_blas_thread():
+        return _fit_logistic(trials, kind, source, start, floors)
 
 
 def _fit_gaussians(trials: Trials, source: str) -> Line:
@@ -191,26 +233,70 @@ def _fit_steps(trials: Trials, source: str) -> StepCurve:
     return StepCurve(tuple(steps.edges.tolist()), tuple(steps.llr.tolist()), source=source)
 
 
-def _fit_logistic(trials: Trials, kind: str, source: str, start: Line | None) -> Line:
-    """Newton's method on the cross entropy at even odds, with priors that fade with the targets."""
+def _fit_logistic(
+    trials: Trials, kind: str, source: str, start: Line | None, floors: tuple[float, float] | None
+) -> Line:
+    """Least cross entropy at even odds, with priors that fade with the number of targets."""
     targets = float(trials.same.sum())
     columns = [trials.scores, np.ones_like(trials.scores)]
     prior = [SLOPE_PRIOR, 0.0]
     theta = [1.0, 0.0] if start is None else [start.scale, start.offset]
+    ends: tuple[float | None, float | None] = (None, None)
     if kind == "lr-dur":
         speech = cast("Floats", trials.speech)
         columns += [trials.scores * speech, speech]
         prior += [SPEECH_PRIOR, SPEECH_PRIOR]
         theta += [0.0, 0.0] if start is None else [start.scale_speech, start.offset_speech]
-    found = logistic(
+        ends = float(speech.min()), float(speech.max())
+    given = (
         np.stack(columns, axis=1),
         trials.same / (2.0 * targets),
         trials.other / (2.0 * trials.other.sum()),
         np.array(prior) / targets,
-        np.array(theta),
     )
+    floor = None
+    if floors is None:
+        found = logistic(*given, np.array(theta))
+    else:
+        first = FIRST_FLOOR if start is None or start.floor is None else start.floor
+        found, floor = floored_logistic(*given, np.array(theta), first, floors)
     scale, offset, scale_speech, offset_speech = (*found.tolist(), 0.0, 0.0)[:4]
-    return Line(scale, offset, scale_speech, offset_speech, kind=kind, source=source)
+    return Line(scale, offset, scale_speech, offset_speech, *ends, floor, kind, source)
+
+
+def floored_logistic(
+    columns: Floats,
+    same: Floats,
+    other: Floats,
+    prior: Floats,
+    theta: Floats,
+    floor: float,
+    floors: tuple[float, float],
+) -> tuple[Floats, float]:
+    """theta and floor of least weighted cross entropy: no longer convex, so by L-BFGS."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    def cost(at: Floats) -> tuple[float, Floats]:
+        line, low = columns @ at[:-1], float(at[-1])
+        llr = floored(line, low)
+        value = same @ np.logaddexp(0.0, -llr) + other @ np.logaddexp(0.0, llr)
+        pull = other * expit(llr) - same * expit(-llr)
+        inlier = expit(np.log1p(-np.exp(low)) + line - low)  # d llr / d line
+        by_floor = (1.0 - inlier) - inlier * np.exp(low) / (1.0 - np.exp(low))
+        slope = columns.T @ (pull * inlier) + prior * at[:-1]
+        return float(value + 0.5 * prior @ at[:-1] ** 2), np.append(slope, pull @ by_floor)
+
+    bounds = [(None, None)] * len(theta) + [floors]
+    precisely = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-8}
+    first = np.append(theta, np.clip(floor, *floors))
+    found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options=precisely)
+    return found.x[:-1], float(found.x[-1])
+
+
+def floored(line: Floats, floor: float) -> Floats:
+    """log((1 - e^floor) e^line + e^floor): never much below the floor."""
+    return np.asarray(np.logaddexp(np.log1p(-np.exp(floor)) + line, floor))
 
 
 def logistic(columns: Floats, same: Floats, other: Floats, prior: Floats, theta: Floats) -> Floats:
@@ -264,11 +350,14 @@ def supervised(
 
 
 def standard(others: Floats) -> tuple[float, float]:
-    """Mean and spread of different-speaker scores: all fits work in these units, so that a factor
-    or an offset on all scores changes nothing."""
-    centre, spread = float(others.mean()), float(others.std())
-    if not spread > 1e-12 * max(1.0, abs(centre)):
-        raise SpklinkError("all scores of different speakers are equal: there is nothing to learn")
+    """Middle and spread of different-speaker scores, such that a few wild ones do not matter: all
+    fits work in these units, so that a factor or an offset on all scores changes nothing."""
+    low, centre, high = (float(x) for x in np.quantile(others, [0.25, 0.5, 0.75]))
+    spread = (high - low) / 1.349 or float(others.std())
+    if not np.isfinite(spread) or not spread > 1e-12 * abs(centre):
+        raise TooLittleError(
+            "all scores of different speakers are equal: there is nothing to learn"
+        )
     return centre, spread
 
 

@@ -133,7 +133,8 @@ def _choice(
 ) -> Choice:
     from spklink.calibrate import Choice
 
-    return Choice(source, None if kind is None else kind.value, fallback, wrong_lists)
+    form = None if kind is None else kind.value
+    return Choice(source, form, fallback, wrong_lists=wrong_lists)
 
 
 def _weight(name: WeightName, beta: float | None) -> Weight | None:
@@ -306,6 +307,7 @@ def calibrate(
                 options=Options(seed=seed, workers=workers),
                 tell=stages.progress,
             )
+    out.parent.mkdir(parents=True, exist_ok=True)
     write_json(out, found)
     if as_json:
         _print_json(found | {"out": str(out)})
@@ -532,7 +534,7 @@ def simulate(
     shape: Annotated[ShapeName, typer.Option("--shape", help="Who talks to whom.")] = ShapeName.cgn,
     conversations: Annotated[
         int | None,
-        typer.Option("--conversations", help="Number of conversations (cgn 348, others 100)."),
+        typer.Option("--conversations", help="Number of them, else 348 (cgn), 696 (pairs), 100."),
     ] = None,
     world: World = WorldName.gaussian,
     eer: Eer = 7.0,

@@ -25,6 +25,7 @@ Bits = NDArray[np.int8]
 Intervals = dict[str, tuple[float, float]]
 QUICK_SECONDS = 2.0  # predicted, for all cliques of a row together
 SCALES = (0.01, 100.0)  # where the best factor on all log-likelihood-ratios is sought
+NORMAL_SPREAD = 30.0  # standard deviation of a number of errors from which it is taken for normal
 RELIABILITY_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
@@ -104,8 +105,6 @@ class Marginals:
     conversations: int
     wrong: int
     expected_wrong: float | None
-    wrong_low: int  # 95 % of what these probabilities imply
-    wrong_high: int
     brier: float | None  # mean squared error of the probability of "exchanged"
     log_score_bits: float | None  # mean -log2 of the probability of the truth
     reliability: list[Reliability]
@@ -230,13 +229,10 @@ def measure_marginals(exchanged: Floats, truth: Bits) -> Marginals:
     count = len(truth)
     with np.errstate(divide="ignore"):
         bits = -np.log2(of_truth)
-    low, high = error_interval(1.0 - chance)
     return Marginals(
         conversations=count,
         wrong=int((~right).sum()),
         expected_wrong=float((1.0 - chance).sum()) if count else None,
-        wrong_low=low,
-        wrong_high=high,
         brier=float(((exchanged - truth) ** 2).mean()) if count else None,
         log_score_bits=_finite(float(bits.mean())) if count else None,
         reliability=reliability(chance, right),
@@ -259,17 +255,20 @@ def hide_known(
     return measure_marginals(exchanged[known], bits[known])
 
 
-def error_interval(chance: Floats, share: float = 0.95) -> tuple[int, int]:
+def error_interval(chance: Floats) -> tuple[int, int]:
     """Of independent errors with these probabilities, the numbers of them that bound the middle
-    `share` of what can happen: exactly, by adding one error after the other."""
+    95 % of what can happen: exactly, by adding one error after the other; by the normal law
+    where they are very many."""
     law = np.ones(1)
     spread = float(np.sqrt((chance * (1.0 - chance)).sum()))
+    if spread > NORMAL_SPREAD:
+        half = 1.959963984540054 * spread
+        return round(max(chance.sum() - half, 0.0)), round(min(chance.sum() + half, len(chance)))
     most = int(chance.sum() + 10.0 * spread + 20.0)  # more is out of the question
     for p in chance[chance > 0.0]:
         law = np.convolve(law, [1.0 - p, p])[: most + 1]
     total = np.cumsum(law)
-    tail = (1.0 - share) / 2.0
-    return int(np.searchsorted(total, tail)), int(np.searchsorted(total, 1.0 - tail))
+    return int(np.searchsorted(total, 0.025)), int(np.searchsorted(total, 0.975))
 
 
 def _figure(intervals: Intervals, name: str, low: float, high: float) -> float | None:

@@ -20,22 +20,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.calibration import Calibration, Line, Trials, fit, standard
+from spklink.calibration import Calibration, Line, TooLittleError, Trials, fit, standard
 from spklink.cliques import Cliques
-from spklink.errors import SpklinkError
 from spklink.evaluation import score_cliques
 from spklink.likelihood import Weight
 from spklink.links import Links
-from spklink.posterior import Posterior
+from spklink.posterior import Options, Posterior
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Solve = Callable[[Floats], Posterior]
 STARTS = (0.5, 0.15, 1.5)  # first scales, a standard deviation of the known non-targets
 ROUNDS = 60
-SETTLED = 1e-4  # no probability of a conversation moves further
+SETTLED = 1e-4  # no probability of a pair of sides moves further
 QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do
-ENOUGH_CONVERSATIONS = 30  # resolvable ones; fewer teach something, but not reliably
+ENOUGH_CONVERSATIONS = 30  # that share a speaker; fewer teach something, but not reliably
 FEWEST_CONVERSATIONS = 10  # below, a guess is as good
 FEWEST_NON_TARGETS = 30
 FEWEST_CLIQUES = 30  # with known channels, to learn how a speaker's calls count together
@@ -64,8 +63,8 @@ class Round:
 
     scale: float
     offset: float
-    log_evidence: float  # of all cliques together, natural logarithm
-    moved: float  # largest change of a conversation's probability
+    log_evidence: float | None  # of all cliques together, natural logarithm; None: not known
+    moved: float  # largest change of the probability that two sides are one person
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class LabelFree:
 def what_is_missing(pairs: Pairs, cliques: Cliques) -> tuple[str, bool]:
     """Why there is too little structure to learn from reliably, empty where there is enough; and
     whether there is too little to learn from at all."""
-    count = int(cliques.resolvable[cliques.label].sum())
+    count = int(cliques.size[cliques.size > 1].sum())
     if len(pairs.non_targets) < FEWEST_NON_TARGETS:
         return (
             f"calibration without labels needs at least {FEWEST_NON_TARGETS} scores of sides that "
@@ -105,8 +104,8 @@ def what_is_missing(pairs: Pairs, cliques: Cliques) -> tuple[str, bool]:
         ), True
     if count < ENOUGH_CONVERSATIONS:
         return (
-            f"calibration without labels needs at least {ENOUGH_CONVERSATIONS} resolvable "
-            f"conversations (that share a speaker with others, but not both); found {count}"
+            f"calibration without labels needs at least {ENOUGH_CONVERSATIONS} conversations "
+            f"that share a speaker with another; found {count}"
         ), count < FEWEST_CONVERSATIONS
     return "", False
 
@@ -121,11 +120,9 @@ def label_free(
 ) -> LabelFree:
     """Constraint EM. `solve` maps log-likelihood-ratios of the pairs to the posterior.
 
-    `wrong_lists` is the share of participant lists that may be wrong: same-speaker pairs that look
-    like different people then count less, and the other way round.
+    `wrong_lists` is the share of pairs that the lists may wrongly call one person: it makes a floor
+    under all log-likelihood-ratios.
     """
-    if not 0.0 <= wrong_lists < 0.5:
-        raise SpklinkError(f"--wrong-lists {wrong_lists}: a share from 0 to below .5")
     centre, spread = standard(pairs.non_targets)
     inner = replace(
         pairs,
@@ -136,9 +133,10 @@ def label_free(
     runs = [learner.run(STARTS[0])]
     if runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
         runs += [learner.run(start) for start in STARTS[1:]]
-    best = max(runs, key=lambda run: run.history[-1].log_evidence)  # the first, where they tie
+    # The first where they tie, or where a method gives no evidence.
+    best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
     if kind == "pav":
-        curve = fit(learner.expected(best.posterior, best.calibration), "pav", source="labelfree")
+        curve = fit(learner.expected(best.posterior), "pav", source="labelfree")
         best = replace(best, calibration=curve, posterior=solve(inner.calibrated(curve)))
     final = best.calibration.unstandardised(centre, spread)
     return replace(best, calibration=final, starts=len(runs), agree=_agree(runs))
@@ -167,41 +165,30 @@ class _Learner:
         while len(history) < ROUNDS and not converged:
             line = self._maximise(posterior, line)
             before, posterior = posterior, self.solve(self.pairs.calibrated(line))
-            moved = float(np.abs(posterior.exchanged - before.exchanged).max(initial=0.0))
+            change = self._same(posterior) - self._same(before)
+            moved = float(np.abs(change).max(initial=0.0))
             evidence = float(posterior.log_evidence.sum())
-            history.append(Round(line.scale, line.offset, evidence, moved))
+            known = evidence if np.isfinite(evidence) else None
+            history.append(Round(line.scale, line.offset, known, moved))
             converged = moved <= SETTLED
             if self.tell is not None:
                 self.tell(len(history), ROUNDS)
-        targets = self._same(posterior, line).sum()
+        targets = self._same(posterior).sum()
         count = len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)
 
-    def _same(self, posterior: Posterior, line: Calibration) -> Floats:
+    def _same(self, posterior: Posterior) -> Floats:
         """(L, 2, 2) how probable each pair of sides is the shared speaker of its link."""
         links = self.pairs.links
-        weight = posterior.link_probabilities(links) * self.pairs.usable[links.pair]
-        if self.wrong_lists > 0.0:
-            # Given the calls, the pair is the speaker unless a list is wrong: Bayes' rule.
-            odds = np.exp(-np.clip(self.pairs.calibrated(line)[links.pair], -50.0, 50.0))
-            weight = weight / (1.0 + odds * self.wrong_lists / (1.0 - self.wrong_lists))
-        return np.asarray(weight)
+        return posterior.link_probabilities(links) * self.pairs.usable[links.pair]
 
-    def _other(self, line: Calibration) -> Floats:
-        """(N,) how probable each known non-target is one."""
-        if not self.wrong_lists > 0.0:
-            return np.ones(len(self.pairs.non_targets))
-        llr = line(self.pairs.non_targets, self.pairs.non_target_speech)
-        # A wrong list makes two strangers the same person only where the right name is the other's.
-        return np.asarray(1.0 / (1.0 + 0.1 * self.wrong_lists * np.exp(np.clip(llr, -50.0, 50.0))))
-
-    def expected(self, posterior: Posterior, line: Calibration) -> Trials:
+    def expected(self, posterior: Posterior) -> Trials:
         """Candidates with their probability, and the known non-targets."""
         pairs, place = self.pairs, self.pairs.links.pair
-        same = self._same(posterior, line).ravel()
+        same = self._same(posterior).ravel()
         kept = same > 0.0
         if not kept.any():
-            raise SpklinkError("no two conversations with usable sound share a speaker")
+            raise TooLittleError("no two conversations with usable sound share a speaker")
         speech = None
         if pairs.speech is not None and pairs.non_target_speech is not None:
             speech = np.concatenate([pairs.speech[place].ravel()[kept], pairs.non_target_speech])
@@ -210,23 +197,28 @@ class _Learner:
         return Trials(
             scores=scores,
             same=np.concatenate([same[kept], none]),
-            other=np.concatenate([np.zeros(int(kept.sum())), self._other(line)]),
+            other=np.concatenate([np.zeros(int(kept.sum())), none + 1.0]),
             speech=speech,
         )
 
     def _maximise(self, posterior: Posterior, line: Line) -> Line:
-        trials = self.expected(posterior, line)
-        found = fit(trials, self.kind, source="labelfree", start=line)
+        trials = self.expected(posterior)
+        least = np.log(self.wrong_lists) if self.wrong_lists > 0.0 else None
+        found = fit(trials, self.kind, source="labelfree", start=line, least_floor=least)
         assert isinstance(found, Line)
         if not found.scale > 0.0:
-            raise SpklinkError(
+            raise TooLittleError(
                 "calibration without labels failed: same-speaker scores do not come out higher "
                 "than different-speaker ones; are the participant lists right?"
             )
         return found
 
 
-def learn_weight(solve: Callable[[Weight], Posterior], truth: NDArray[np.int8]) -> Weight | None:
+def learn_weight(
+    solve: Callable[[Weight], Posterior],
+    truth: NDArray[np.int8],
+    options: Options | None = None,
+) -> Weight | None:
     """How the calls of one speaker count together, w(n; beta), where known channels can tell.
 
     `solve` gives the posterior under a weight rule without those channels; `truth` has them, and -1
@@ -234,13 +226,13 @@ def learn_weight(solve: Callable[[Weight], Posterior], truth: NDArray[np.int8]) 
     chosen on, is taken if it beats the paper's 2/n there by two standard errors; else None. Without
     any known channel nothing tells: a posterior is always most content with its own confidence.
     """
-    paper = score_cliques(solve(Weight()), truth)
+    paper = score_cliques(solve(Weight()), truth, options=options)
     telling = np.flatnonzero(paper.resolvable & np.isfinite(paper.cross_high))
     if len(telling) < FEWEST_CLIQUES:
         return None
 
     def cost(weight: Weight) -> Floats:
-        scores = score_cliques(solve(weight), truth)
+        scores = score_cliques(solve(weight), truth, options=options)
         return np.asarray((scores.cross_low + scores.cross_high)[telling] / 2.0)
 
     base = cost(Weight())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.assignment import Database, PathName, Result, Stages, write_results, write_timings
-from spklink.calibrate import Calibrated, Choice, calibrated
+from spklink.calibrate import LABELFREE, NONE, Calibrated, Choice, calibrated
 from spklink.calibration import pair_speech
 from spklink.claims import write_suspects
 from spklink.conversations import Conversations, read_conversations
@@ -30,7 +30,7 @@ from spklink.posterior import Options
 from spklink.recognizers import gmm_ubm, link_wccn, normalise
 from spklink.recognizers.gmm_ubm import Preset
 from spklink.scores import Scores, SideScores, known_non_targets, needed_sides
-from spklink.tables import sweep
+from spklink.tables import read_json, sweep
 from spklink.training import Trained, Trainer, name_of, prepare
 
 Floats = NDArray[np.float64]
@@ -119,7 +119,7 @@ def link(
     for stale in cache.glob("**/"):
         sweep(stale, older_than_days=1.0)  # another run may be at work in a shared cache
     with stages.stage("reading the table"):
-        inputs = _read(table, known, claimed)
+        inputs = _read(table, known, claimed, what.calibration)
     sound, trained = _listen(inputs.conversations, cache, what, how, stages)
     with stages.stage("scoring"):
         consecutive = what.weight is not None and what.weight.consecutive
@@ -131,7 +131,8 @@ def link(
             inputs, links, scorer, pairs, sides, what, stages
         )
     raw = side_scores(links, sides, pairs) if not what.all_pairs else scorer.everything()
-    scores = Scores(found.llr, len(raw.score), SideScores(*sides, found.non_target_llr))
+    others = len(raw.score) - found.llr.size
+    scores = Scores(found.llr, others, SideScores(*sides, found.non_target_llr))
     database = Database(
         inputs.conversations, links, scores, found.posterior.model, found.weight, raw, found
     )
@@ -144,8 +145,11 @@ def link(
     return Linked(result, sound, found, notes, suspects)
 
 
-def _read(table: PathName, known: PathName | None, claimed: PathName | None) -> Inputs:
+def _read(
+    table: PathName, known: PathName | None, claimed: PathName | None, choice: Choice
+) -> Inputs:
     given = {"conversations": table, "known": known, "claimed": claimed}
+    given |= {f"calibration_{k}": path for k, path in enumerate(choice.files(), start=1)}
     conversations = read_conversations(table)
     return Inputs(
         files={name: Path(path) for name, path in given.items() if path is not None},
@@ -284,20 +288,22 @@ def compare_again(
     """Calibrate and link; then, where the preset says so and the links can teach, compare the
     voices again and do both once more. The last is a note on why not."""
 
-    def linked(these: Pairs) -> Calibrated:
+    choice = what.choice()
+
+    def linked(these: Pairs, *, first: bool) -> Calibrated:
         return calibrated(
             inputs.conversations,
             these,
-            what.choice(),
+            replace(choice, first=first),
             known=inputs.known,
             weight=what.weight,
             options=scorer.how,
             tell=stages.progress,
         )
 
-    found = linked(pairs)
+    found = linked(pairs, first=True)
     wanted = what.link_wccn and what.recognizer().link_wccn
-    if found.learned is None or scorer.trained is None or not wanted:
+    if not wanted or scorer.trained is None or not (found.learned or _compared_twice(choice)):
         return scorer, pairs, found, ""
     taught = link_wccn.fit(
         inputs.conversations,
@@ -310,14 +316,24 @@ def compare_again(
     )
     if isinstance(taught, str):
         return scorer, pairs, found, taught
-    again = replace(scorer, again=taught)
     one, two = needed_sides(links)
-    pairs = replace(
+    more = replace(
         pairs,
         scores=pairs.scores + taught.scores(one, two).reshape(-1, 2, 2),
         non_targets=pairs.non_targets + taught.scores(*sides),
     )
-    return again, pairs, linked(pairs), ""
+    second = linked(more, first=False)
+    if found.learned and not second.learned:
+        return scorer, pairs, found, f"voices were compared once only: {second.note}"
+    again = replace(scorer, again=taught)
+    return again, more, replace(second, first=found.calibration), ""
+
+
+def _compared_twice(choice: Choice) -> bool:
+    """Whether a saved calibration is about voices that were compared twice."""
+    if choice.source in (LABELFREE, NONE):
+        return False
+    return read_json(choice.source).get("first") is not None
 
 
 def side_scores(links: Links, sides: tuple[Sides, Sides], pairs: Pairs) -> SideScores:

@@ -38,6 +38,7 @@ class PresetName(StrEnum):
 class KindName(StrEnum):
     cmlg = "cmlg"
     lr = "lr"
+    lr_floor = "lr-floor"
     lr_dur = "lr-dur"
     pav = "pav"
 
@@ -88,7 +89,8 @@ Fallback = Annotated[
     typer.Option("--fallback", help="Saved calibration for a database that teaches too little."),
 ]
 WrongLists = Annotated[
-    float, typer.Option("--wrong-lists", help="Share of participant lists that may be wrong.")
+    float,
+    typer.Option("--wrong-lists", help="Share of pairs wrongly listed as one person."),
 ]
 CalibrationOption = Annotated[
     str, typer.Option("--calibration", help="FILE saved by calibrate, or labelfree, or none.")

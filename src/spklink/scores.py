@@ -80,8 +80,9 @@ class Sampler:
             self._trim()
 
     def _trim(self) -> None:
-        self.key, first = np.unique(self.key, return_index=True)  # a pair may be listed twice
-        self.score = self.score[first]
+        order = np.lexsort([self.score, self.key])  # a pair may be listed twice: the lowest counts
+        self.key, first = np.unique(self.key[order], return_index=True)
+        self.score = self.score[order][first]
         hashed = mixed(self.key)
         order = np.argsort(hashed)[: self.most]
         if len(order) == self.most:

@@ -151,9 +151,9 @@ def marginals(found: Marginals, title: str) -> None:
     """Single conversations: reliability, errors, scores."""
     _reliability(found.reliability, title)
     text(
-        f"{found.conversations} conversations: expected wrong {number(found.expected_wrong, 2)} "
-        f"(95 %: {found.wrong_low} to {found.wrong_high}), observed {found.wrong}; Brier score "
-        f"{number(found.brier, 4)}, log score {number(found.log_score_bits, 4)} bits"
+        f"{found.conversations} conversations: expected wrong {number(found.expected_wrong, 2)}, "
+        f"observed {found.wrong}; Brier score {number(found.brier, 4)}, log score "
+        f"{number(found.log_score_bits, 4)} bits"
     )
 
 
@@ -315,6 +315,8 @@ def calibration(found: dict[str, Any], out: Path) -> None:
         speech = ""
         if found["kind"] == "lr-dur":
             speech = f", by speech {found['scale_speech']:+.4g} and {found['offset_speech']:+.4g}"
+        if found["floor"] is not None:
+            speech = f", not much below {found['floor']:.2f}"
         text(f"log-likelihood-ratio = {found['scale']:.4g} score {found['offset']:+.4g}{speech}")
     if "history" in found:
         settled = "settled" if found["converged"] else "NOT settled"

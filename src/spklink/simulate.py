@@ -3,7 +3,8 @@
 Shapes of a database
   cgn      the paper's corpus: 122 cliques, 348 conversations, exactly 356 speakers; or, with a
            number of conversations, cliques drawn in its proportions
-  pairs    the same with as many cliques again in which the same two people hold two to six calls
+  pairs    the same with as many calls again, by pairs of people who hold two to six of them and
+           none with others; a number of conversations is that of the first half
   star     one speaker in every conversation, partners that come back
   network  a sparse tree of acquaintances with repeated calls and a few closed triangles
 Worlds of scores, all meant as calibrated log-likelihood-ratios with the asked equal error rate

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.recognizers import normalise
+from spklink.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from spklink.conversations import Conversations
@@ -85,14 +86,14 @@ def fit(
             f"common call would have {expected[0]:.0f} and {expected[1]:.0f} expected same-speaker "
             f"pairs, and {FEWEST_TARGETS} are needed in each"
         )
-    reduced = principal_components(recognizer, vectors, usable, seed)
     units, fits = [], []
-    for f in (0, 1):
-        taught = fold[first] != f
-        scatter = within_covariance(reduced, links, same, taught)
-        unit = whitened(reduced, scatter, usable)
-        units.append(unit)
-        fits.append(_normaliser(unit, conversations, usable, seed))
+    with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
+        reduced = principal_components(recognizer, vectors, usable, seed)
+        for f in (0, 1):
+            taught = fold[first] != f
+            unit = whitened(reduced, within_covariance(reduced, links, same, taught), usable)
+            units.append(unit)
+            fits.append(_normaliser(unit, conversations, usable, seed))
     sides = np.repeat(fold, 2)
     return LinkScorer(sides, (units[0], units[1]), (fits[0], fits[1]))
 

@@ -37,8 +37,9 @@ SHORTEST = 0.1  # seconds of speech; less counts as this
 # they keep a few well separated targets from asking for an infinite slope, and fade with many.
 SLOPE_PRIOR = 0.01
 SPEECH_PRIOR = 0.1
+FLOOR_PRIOR = 0.15  # for each unit that the floor is above the lowest
 NEWTON_STEPS = 100
-FLOORS = (-20.0, -1.0)  # where the floor is sought: below, it would touch no score
+FLOORS = (-12.0, -1.0)  # where it is sought: one pair in 160,000 is never out of the question
 FIRST_FLOOR = -4.0
 
 
@@ -259,7 +260,9 @@ def _fit_logistic(
         found = logistic(*given, np.array(theta))
     else:
         first = FIRST_FLOOR if start is None or start.floor is None else start.floor
-        found, floor = floored_logistic(*given, np.array(theta), first, floors)
+        found, floor = floored_logistic(
+            *given, np.array(theta), first, floors, FLOOR_PRIOR / targets
+        )
     scale, offset, scale_speech, offset_speech = (*found.tolist(), 0.0, 0.0)[:4]
     return Line(scale, offset, scale_speech, offset_speech, *ends, floor, kind, source)
 
@@ -272,12 +275,14 @@ def floored_logistic(
     theta: Floats,
     floor: float,
     floors: tuple[float, float],
+    rise: float,
 ) -> tuple[Floats, float]:
-    """theta and floor of least weighted cross entropy: no longer convex, so by L-BFGS."""
+    """theta and floor of least weighted cross entropy, plus priors (`rise` is the price of a unit
+    of the floor): no longer convex, so by L-BFGS."""
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    def cost(at: Floats) -> tuple[float, Floats]:
+    def cost_at(at: Floats) -> tuple[float, Floats]:
         line, low = columns @ at[:-1], float(at[-1])
         llr = floored(line, low)
         value = same @ np.logaddexp(0.0, -llr) + other @ np.logaddexp(0.0, llr)
@@ -285,12 +290,13 @@ def floored_logistic(
         inlier = expit(np.log1p(-np.exp(low)) + line - low)  # d llr / d line
         by_floor = (1.0 - inlier) - inlier * np.exp(low) / (1.0 - np.exp(low))
         slope = columns.T @ (pull * inlier) + prior * at[:-1]
-        return float(value + 0.5 * prior @ at[:-1] ** 2), np.append(slope, pull @ by_floor)
+        cost = value + 0.5 * prior @ at[:-1] ** 2 + rise * (low - FLOORS[0])
+        return float(cost), np.append(slope, pull @ by_floor + rise)
 
     bounds = [(None, None)] * len(theta) + [floors]
     precisely = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-8}
     first = np.append(theta, np.clip(floor, *floors))
-    found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options=precisely)
+    found = minimize(cost_at, first, jac=True, method="L-BFGS-B", bounds=bounds, options=precisely)
     return found.x[:-1], float(found.x[-1])
 
 

@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.calibration import Calibration, Line, TooLittleError, Trials, fit, standard
+from spklink.calibration import (
+    FIRST_FLOOR,
+    Calibration,
+    Line,
+    TooLittleError,
+    Trials,
+    fit,
+    standard,
+)
 from spklink.cliques import Cliques
 from spklink.evaluation import score_cliques
 from spklink.likelihood import Weight
@@ -158,7 +166,8 @@ class _Learner:
     tell: Callable[[int, int], None] | None
 
     def run(self, start: float) -> LabelFree:
-        line = Line(start, 0.0)
+        # Outliers are only seen by a line that allows for them from the start.
+        line = Line(start, 0.0, floor=FIRST_FLOOR if self.kind == "lr-floor" else None)
         posterior = self.solve(self.pairs.calibrated(line))
         history: list[Round] = []
         converged = False

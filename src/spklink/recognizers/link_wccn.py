@@ -50,15 +50,15 @@ class LinkScorer:
     normaliser: tuple[normalise.Normaliser, normalise.Normaliser]
 
     def scores(self, side_1: Sides, side_2: Sides) -> Floats:
-        """Of pairs; two sides of different folds have the mean of both ways to compare them."""
-        one, two = self.fold[side_1], self.fold[side_2]
-        total = np.zeros(len(side_1))
-        for f in (0, 1):
-            share = ((one == f).astype(np.float64) + (two == f)) / 2.0
-            for begin in range(0, len(share), 1 << 16):
-                part = begin + np.flatnonzero(share[begin : begin + (1 << 16)])
-                total[part] += share[part] * self._of_fold(f, side_1[part], side_2[part])
-        return total
+        """Of pairs; sides of different folds are compared as the fold of the earlier one is. (The
+        mean of both ways would vary less than what is compared within a fold.)"""
+        fold = self.fold[np.minimum(side_1, side_2)]
+        found = np.empty(len(side_1))
+        for begin in range(0, len(fold), 1 << 16):  # bounded memory
+            for f in (0, 1):
+                part = begin + np.flatnonzero(fold[begin : begin + (1 << 16)] == f)
+                found[part] = self._of_fold(f, side_1[part], side_2[part])
+        return found
 
     def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:
         plain = np.einsum("pd,pd->p", self.units[f][side_1], self.units[f][side_2])

@@ -35,9 +35,9 @@ KINDS = ("cmlg", "lr", "lr-floor", "lr-dur", "pav")
 SHORTEST = 0.1  # seconds of speech; less counts as this
 # Strength of the Gaussian priors of a logistic regression, to be divided by the number of targets:
 # they keep a few well separated targets from asking for an infinite slope, and fade with many.
-SLOPE_PRIOR = 0.01
+SLOPE_PRIOR = 0.004
 SPEECH_PRIOR = 0.1
-FLOOR_PRIOR = 0.15  # for each unit that the floor is above the lowest
+FLOOR_PRIOR = 0.4  # for each unit that the floor is above the lowest
 NEWTON_STEPS = 100
 FLOORS = (-12.0, -1.0)  # where it is sought: one pair in 160,000 is never out of the question
 FIRST_FLOOR = -4.0

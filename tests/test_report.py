@@ -18,6 +18,7 @@ import soundfile
 from spklink import cli
 from spklink.assignment import assign, load
 from spklink.labels import read_key
+from spklink.linking import Settings, link
 from spklink.posterior import solve
 from spklink.report import write_report
 from spklink.report.graphs import layout, size_classes
@@ -117,25 +118,16 @@ def single(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def broken(tmp_path_factory) -> Path:
-    """What `link` would leave if it went on though no recording could be used."""
+    """Every recording damaged, and linked all the same."""
     folder = tmp_path_factory.mktemp("broken")
-    made = simulate(shape="cgn", seed=2)
-    made.llr[:] = 0.0
-    write_simulation(made, folder, npz=True)
-    out = folder / "out"
-    assign(folder / "conversations.csv", folder / "scores.npz", out)
-    sides = [(name, c, "0.00", "bad audio") for name in made.conversations.ids for c in (1, 2)]
-    write_table(out / "sides.csv", [("conversation", "channel", "speech_seconds", "mark"), *sides])
-    bad = [(name, "", f"{name}.wav", "unreadable: no sound") for name in made.conversations.ids]
-    write_table(out / "problems.csv", [("conversation", "channel", "file", "problem"), *bad])
-    none = np.zeros(0, np.int64)
-    np.savez(out / "scores.npz", side_1=none, side_2=none, score=np.zeros(0))
-    (out / "calibration.json").write_text('{"kind": "none", "source": "nothing to learn from"}')
-    run = json.loads((out / "run.json").read_text())
-    del run["inputs"]["scores"]
-    (out / "run.json").write_text(json.dumps(run))
-    write_report(out)
-    return out
+    calls = simulate(shape="cgn", seed=2).conversations
+    rows = [(name, f"{name}.wav", ";".join(calls.names(m))) for m, name in enumerate(calls.ids)]
+    write_table(folder / "c.csv", [("conversation", "audio", "participants"), *rows])
+    for name in calls.ids:
+        (folder / f"{name}.wav").write_bytes(b"not sound")
+    link(folder / "c.csv", folder / "out", settings=Settings(skip_bad_audio=True))
+    write_report(folder / "out")
+    return folder / "out"
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,21 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return put
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a command in this process; returns exit code, standard output, standard error."""
+    from spklink import cli
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["spklink", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out, err
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from spklink import simulate
 from spklink.detection import measure
 from spklink.tables import write_csv
-from test_cli import assign, rows, run  # noqa: F401
+from test_cli import assign, rows
 
 
 @pytest.fixture
@@ -25,12 +25,12 @@ def moved(tmp_path):
     return tmp_path / "sim"
 
 
-def learn(run, sim, out, *more, scores="scores.csv"):  # noqa: F811
+def learn(run, sim, out, *more, scores="scores.csv"):
     table = sim / "conversations.csv"
     return run("calibrate", table, "--scores", sim / scores, "-o", out, *more)
 
 
-def test_posteriors_do_not_change_with_a_factor_or_an_offset(run, moved, tmp_path):  # noqa: F811
+def test_posteriors_do_not_change_with_a_factor_or_an_offset(run, moved, tmp_path):
     found = {}
     for name in ("scores.csv", "moved.csv"):
         out = tmp_path / name.split(".")[0]
@@ -45,7 +45,7 @@ def test_posteriors_do_not_change_with_a_factor_or_an_offset(run, moved, tmp_pat
     assert np.allclose(found["scores.csv"], found["moved.csv"], atol=1e-6)
 
 
-def test_calibrate_without_and_with_a_key(run, moved, tmp_path):  # noqa: F811
+def test_calibrate_without_and_with_a_key(run, moved, tmp_path):
     path = tmp_path / "c.json"
     code, text, _ = learn(run, moved, path, "--json")
     assert code == 0
@@ -63,7 +63,7 @@ def test_calibrate_without_and_with_a_key(run, moved, tmp_path):  # noqa: F811
     assert "steps" in text
 
 
-def test_a_saved_calibration_serves_another_run(run, moved, tmp_path):  # noqa: F811
+def test_a_saved_calibration_serves_another_run(run, moved, tmp_path):
     path = tmp_path / "c.json"
     assert learn(run, moved, path, scores="moved.csv")[0] == 0
     table = moved / "conversations.csv"
@@ -74,7 +74,7 @@ def test_a_saved_calibration_serves_another_run(run, moved, tmp_path):  # noqa: 
     assert [r["speaker"] for r in file] == [r["speaker"] for r in free]
 
 
-def test_speech_needs_a_table_of_sides(run, moved, tmp_path):  # noqa: F811
+def test_speech_needs_a_table_of_sides(run, moved, tmp_path):
     table = moved / "conversations.csv"
     asked = ("--scores", moved / "scores.csv", "-o", tmp_path / "o", "--calibration", "labelfree")
     assert run("assign", table, *asked, "--kind", "lr-dur")[0] == 2  # not a silent guess
@@ -92,7 +92,7 @@ def test_speech_needs_a_table_of_sides(run, moved, tmp_path):  # noqa: F811
     assert json.loads(text)["kind"] == "lr-dur"
 
 
-def test_too_small_to_calibrate(run, tmp_path):  # noqa: F811
+def test_too_small_to_calibrate(run, tmp_path):
     made = simulate.simulate(shape="star", conversations=4)
     simulate.write_simulation(made, tmp_path / "sim")
     code, _, err = learn(run, tmp_path / "sim", tmp_path / "c.json")
@@ -101,7 +101,7 @@ def test_too_small_to_calibrate(run, tmp_path):  # noqa: F811
     assert not (tmp_path / "c.json").exists()
 
 
-def test_detect(run, moved):  # noqa: F811
+def test_detect(run, moved):
     given = ("--scores", moved / "scores.csv", "--key", moved / "key.csv")
     code, text, _ = run("detect", moved / "conversations.csv", *given, "--json")
     assert code == 0
@@ -117,7 +117,7 @@ def test_detect(run, moved):  # noqa: F811
     assert measure(np.array([1.0]), np.array([0.0])).eer == 0.0
 
 
-def test_evaluate_without_a_key_hides_known_channels(run, moved, tmp_path):  # noqa: F811
+def test_evaluate_without_a_key_hides_known_channels(run, moved, tmp_path):
     key = rows(moved / "key.csv")[::2]
     known = tmp_path / "known.csv"
     write_csv(known, list(key[0]), [tuple(r.values()) for r in key[:200]])

@@ -16,20 +16,6 @@ from spklink import cli
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command in this process; returns exit code, standard output, standard error."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["spklink", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return call
-
-
-@pytest.fixture
 def simulated(run, tmp_path) -> Path:
     assert run("simulate", tmp_path / "sim", "--seed", "4")[0] == 0
     return tmp_path / "sim"

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from spklink import cli
 from spklink.assignment import assign, load
 from spklink.labels import read_key
 from spklink.linking import Settings, link
@@ -142,18 +140,6 @@ def calls(tmp_path_factory) -> Path:
         rows.append((f"c{k}", f"{k}.wav", ";".join(pair)))
     write_table(folder / "conversations.csv", [("conversation", "audio", "participants"), *rows])
     return folder
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["spklink", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return call
 
 
 def numbers_of(out: Path):

@@ -32,7 +32,7 @@ def learn(world: str, eer: float, seed: int) -> tuple[simulate.Simulation, Pairs
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))
 
-    return made, pairs, label_free(pairs, posterior, "lr")
+    return made, pairs, label_free(pairs, posterior, "lr-floor")
 
 
 def draw_learning(path: Path) -> None:

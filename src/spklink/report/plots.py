@@ -39,6 +39,7 @@ def _column(table: Numbers, name: str) -> list[Any]:
 def staircase(figure: Figure, numbers: Numbers) -> bool:
     table = numbers["staircase"]
     names, bits, f = (_column(table, name) for name in ("level", "bits", "confusion F"))
+    ends = zip(*(_column(table, f"bits, {end} end") for end in ("low", "high")), strict=True)
     axes = figure.subplots()
     place = np.arange(len(names))[::-1]
     colours = {"attainable": GREEN, "linked": BLUE, "reviewed": BLUE}
@@ -50,8 +51,10 @@ def staircase(figure: Figure, numbers: Numbers) -> bool:
     axes.xaxis.set_minor_locator(_no_ticks())
     axes.xaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
     axes.set_yticks(place, [f"level {n}" if n in ("I", "II", "III", "IV") else n for n in names])
-    for y, b, c in zip(place, bits, f, strict=True):
-        label = f"{b:,.2f} bits, F = {_short(c)}"
+    for y, b, c, (low, high) in zip(place, bits, f, ends, strict=True):
+        exact = f"{low:,.2f}" == f"{high:,.2f}"
+        label = f"{b:,.2f} bits" if exact else f"{low:,.2f} to {high:,.2f} bits"
+        label += f", F = {_short(c)}" if exact else f", F about {_short(c)}"
         axes.annotate(label, (b, y), (5, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set_xlabel("bits not known about who speaks where")
     axes.grid(visible=False, axis="y")

@@ -73,6 +73,17 @@ def test_no_side_is_judged_by_what_it_taught():
     assert np.array_equal(before, link_wccn.within_covariance(reduced, links, same, taught))
 
 
+def test_noise_teaches_nothing_about_itself():
+    """Without any voice in the vectors, sides called one person must not come out closer: judged
+    by what they taught themselves they would."""
+    table, links, same, vectors, speaker = voices()
+    noise = np.random.default_rng(3).standard_normal(vectors.shape).astype(np.float32)
+    usable = np.ones(len(noise), bool)
+    scorer = link_wccn.fit(table, links, same, Plain(), noise, usable, seed=0)
+    one, two = needed_sides(links)
+    assert eer(scorer.scores(one, two), speaker, one, two) == pytest.approx(0.5, abs=0.05)
+
+
 def test_covariance_against_the_definition():
     table, links, same, _, _ = voices(cliques=5)
     rng = np.random.default_rng(1)

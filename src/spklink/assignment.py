@@ -32,7 +32,7 @@ from spklink.labels import read_known
 from spklink.likelihood import Model, Prior, Weight, build_model, combine_prior
 from spklink.links import Links, find_links
 from spklink.posterior import Options, Posterior, Tell, solve
-from spklink.scores import Scores, SideScores, needed_sides, read_scores, write_scores
+from spklink.scores import Scores, SideScores, needed_and, read_scores, write_scores
 from spklink.tables import (
     probability_text,
     read_json,
@@ -97,12 +97,7 @@ class Database:
 
     def ratios(self) -> SideScores:
         """The log-likelihood-ratios: of the needed pairs, then of known non-targets."""
-        (one, two), others = needed_sides(self.links), self.scores.non_targets
-        return SideScores(
-            np.concatenate([one, others.side_1]),
-            np.concatenate([two, others.side_2]),
-            np.concatenate([self.scores.llr.ravel(), others.score]),
-        )
+        return needed_and(self.links, self.scores.llr, self.scores.non_targets)
 
 
 @dataclass(frozen=True)
@@ -215,7 +210,7 @@ def calibrate_database(
         options=how,
         tell=stages.progress,
     )
-    raw = replace(database, scores=replace(database.scores, non_targets=others)).ratios()
+    raw = needed_and(database.links, database.scores.llr, others)
     others = replace(others, score=found.non_target_llr)
     scores = replace(database.scores, llr=found.llr, non_targets=others)
     return Database(table, database.links, scores, found.posterior.model, found.weight, raw, found)

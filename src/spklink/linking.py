@@ -29,7 +29,7 @@ from spklink.listening import Sound, hear, write_problems, write_sides
 from spklink.posterior import Options
 from spklink.recognizers import gmm_ubm, link_wccn, normalise
 from spklink.recognizers.gmm_ubm import Preset
-from spklink.scores import Scores, SideScores, known_non_targets, needed_sides
+from spklink.scores import Scores, SideScores, known_non_targets, needed_and, needed_sides
 from spklink.tables import read_json, sweep
 from spklink.training import Trained, Trainer, name_of, prepare
 
@@ -130,7 +130,11 @@ def link(
         scorer, pairs, found, note = compare_again(
             inputs, links, scorer, pairs, sides, what, stages
         )
-    raw = side_scores(links, sides, pairs) if not what.all_pairs else scorer.everything()
+    raw = (
+        scorer.everything()
+        if what.all_pairs
+        else needed_and(links, pairs.scores, SideScores(*sides, pairs.non_targets))
+    )
     others = len(raw.score) - found.llr.size
     scores = Scores(found.llr, others, SideScores(*sides, found.non_target_llr))
     database = Database(
@@ -334,16 +338,6 @@ def _compared_twice(choice: Choice) -> bool:
     if choice.source in (LABELFREE, NONE):
         return False
     return read_json(choice.source).get("first") is not None
-
-
-def side_scores(links: Links, sides: tuple[Sides, Sides], pairs: Pairs) -> SideScores:
-    """The needed scores, then the sampled ones."""
-    one, two = needed_sides(links)
-    return SideScores(
-        np.concatenate([one, sides[0]]),
-        np.concatenate([two, sides[1]]),
-        np.concatenate([pairs.scores.ravel(), pairs.non_targets]),
-    )
 
 
 def _settings_json(

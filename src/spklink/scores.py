@@ -255,6 +255,16 @@ def needed_sides(links: Links) -> tuple[Sides, Sides]:
     return side_1, side_2
 
 
+def needed_and(links: Links, needed: Floats, others: SideScores) -> SideScores:
+    """The scores (E, 2, 2) of the needed pairs, then others, as one list."""
+    one, two = needed_sides(links)
+    return SideScores(
+        np.concatenate([one, others.side_1]),
+        np.concatenate([two, others.side_2]),
+        np.concatenate([needed.ravel(), others.score]),
+    )
+
+
 def known_non_targets(
     conversations: Conversations,
     rng: np.random.Generator,

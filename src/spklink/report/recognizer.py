@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.report.results import Results
-from spklink.scores import Collector
+from spklink.scores import Collector, certainly_different
+from spklink.trials import side_speakers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,13 +78,10 @@ def read_pairs(results: Results, path: Path) -> Pairs:
     usable = results.usable()
     kept = usable[one] & usable[two]
     one, two, score = one[kept], two[kept], score[kept]
-    people = results.table.participants
-    same_call = one // 2 == two // 2
-    shared = (people[one // 2][:, :, None] == people[two // 2][:, None, :]).any(axis=(1, 2))
     return Pairs(
         score=score,
         same=_probability_of_one_person(results, one, two),
-        stranger=same_call | ~shared,
+        stranger=certainly_different(results.table.participants, one, two),
         target=_by_key(results, one, two),
     )
 
@@ -103,13 +101,9 @@ def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats
 def _by_key(results: Results, one: Ints, two: Ints) -> NDArray[np.int8]:
     if results.key is None:
         return np.full(len(one), -1, np.int8)
-    bits, people = results.key.bits, results.table.participants
-    keyed = (bits[one // 2] >= 0) & (bits[two // 2] >= 0)
-
-    def who(side: Ints) -> NDArray[np.int32]:
-        return np.asarray(people[side // 2, (side % 2) ^ np.maximum(bits[side // 2], 0)])
-
-    return np.where(keyed, who(one) == who(two), -1).astype(np.int8)
+    speaker = side_speakers(results.table, results.key.bits)
+    keyed = (speaker[one] >= 0) & (speaker[two] >= 0)
+    return np.where(keyed, speaker[one] == speaker[two], -1).astype(np.int8)
 
 
 def histogram(pairs: Pairs) -> Table:

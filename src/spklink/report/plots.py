@@ -98,6 +98,7 @@ def cliques(figure: Figure, numbers: Numbers) -> bool:
     axes.set_ylim(0.0, 1.15 * max(count))
     axes.set_xlabel("conversations a clique")
     axes.set_ylabel("cliques")
+    axes.yaxis.get_major_locator().set_params(integer=True)
     axes.grid(visible=False, axis="x")
     axes.legend()
     return True

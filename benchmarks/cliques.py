@@ -14,12 +14,12 @@ use_one_core()
 
 import numpy as np
 
-from spklink.assignment import peak_memory
-from spklink.cliques import find_cliques
-from spklink.inference.enumeration import enumerate_all
-from spklink.inference.network import Network, Networks, condition, take
-from spklink.likelihood import build_model, join
-from spklink.simulate import simulate
+from spklink.database.cliques import find_cliques
+from spklink.posterior.inference.enumeration import enumerate_all
+from spklink.posterior.inference.network import Network, Networks, condition, take
+from spklink.posterior.likelihood import build_model, join
+from spklink.runs.assign import peak_memory
+from spklink.worlds.simulate import simulate
 
 CLIQUES = 1000
 MILLION = 1_000_000
@@ -113,7 +113,7 @@ def million_conversations() -> None:
 
 
 def million() -> None:
-    from spklink.conversations import Conversations
+    from spklink.database.conversations import Conversations
 
     rng = np.random.default_rng(0)
     # Cliques of three calls on average: every call is between two people of one small circle.

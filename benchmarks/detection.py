@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.assignment import peak_memory
-from spklink.detection import COSTS, Detection, measure, order
+from spklink.measures.detection import COSTS, Detection, measure, order
+from spklink.runs.assign import peak_memory
 from timing import once, ratio, seconds, show
 
 Singles = NDArray[np.float32]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.special import ndtri
 
-from spklink.features import (
+from spklink.sound.features import (
     DEFAULT,
     PRESETS,
     front_end,

@@ -18,10 +18,10 @@ use_one_core()
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink import gmm
-from spklink.assignment import peak_memory
-from spklink.gmm import Mixture, expectation, maximisation, statistics
-from spklink.recognizers import all_pairs, gmm_ubm, normalise
+from spklink.recognizers import mixture as gmm
+from spklink.recognizers.mixture import Mixture, expectation, maximisation, statistics
+from spklink.recognizers.products import all_pairs, gmm_ubm, normalise
+from spklink.runs.assign import peak_memory
 
 Singles = NDArray[np.float32]
 WIDTH = 60

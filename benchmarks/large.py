@@ -16,15 +16,15 @@ use_one_core()
 
 import numpy as np
 
-from spklink.assignment import peak_memory
-from spklink.cliques import find_cliques
-from spklink.inference.network import Network, condition
-from spklink.inference.plan import Budget, solve_network
-from spklink.inference.roof import find_optimum
-from spklink.likelihood import Model, build_model
-from spklink.links import find_links
-from spklink.posterior import Options, solve
-from spklink.simulate import Simulation, simulate
+from spklink.database.cliques import find_cliques
+from spklink.database.links import find_links
+from spklink.posterior.inference.network import Network, condition
+from spklink.posterior.inference.plan import Budget, solve_network
+from spklink.posterior.inference.roof import find_optimum
+from spklink.posterior.likelihood import Model, build_model
+from spklink.posterior.posterior import Options, solve
+from spklink.runs.assign import peak_memory
+from spklink.worlds.simulate import Simulation, simulate
 
 MU_2 = 15.87  # equal error rate in per cent at which calibrated Gaussian scores have mu = 2
 LIMIT_SECONDS = 10.0

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 
 from large import clique
 from spklink.errors import SpklinkError
-from spklink.inference.plan import Budget, solve_network
+from spklink.posterior.inference.plan import Budget, solve_network
 
 OUT = Path(__file__).parent.parent / "docs" / "inference-time.svg"
 STAR = (6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 50, 100, 200, 400, 800, 1600)

@@ -46,7 +46,7 @@ def once(work: Callable[[], Any]) -> float:
 
 
 def show(title: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    from spklink.show import table
+    from spklink.cli.show import table
 
     table(columns, rows, title=title)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from spklink.cli import app
+from spklink.cli.commands import app
 
 HERE = Path(__file__).parent
 

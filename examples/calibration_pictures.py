@@ -14,9 +14,10 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from spklink import build_model, find_cliques, simulate, solve
-from spklink.evaluation import reliability
-from spklink.learning import LabelFree, Pairs, label_free
+from spklink import build_model, find_cliques, solve
+from spklink.calibration.label_free import LabelFree, Pairs, label_free
+from spklink.measures.evaluation import reliability
+from spklink.worlds import simulate
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"
 DATABASES = 50

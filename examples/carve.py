@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.conversations import Conversations, read_conversations
+from spklink.database.conversations import Conversations, read_conversations
 from spklink.tables import write_csv
 
 PROPORTIONS = {2: 57, 3: 13, 4: 26, 5: 9, 6: 5}  # the paper's resolvable cliques by size

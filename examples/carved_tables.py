@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from carve import carve, write
-from spklink.assignment import Database, load
-from spklink.calibrate import Choice, pairs_of, with_key
-from spklink.conversations import read_conversations
-from spklink.detection import measure
-from spklink.evaluation import (
+from spklink.calibration.choice import Choice, pairs_of, with_key
+from spklink.cli.show import number, percent, table, text
+from spklink.database.conversations import read_conversations
+from spklink.database.labels import read_key
+from spklink.measures.detection import measure
+from spklink.measures.evaluation import (
     CliqueScores,
     best_scale,
     error_interval,
@@ -28,13 +29,12 @@ from spklink.evaluation import (
     score_cliques,
     table_row,
 )
-from spklink.labels import read_key
-from spklink.likelihood import Model, build_model, join
-from spklink.linking import Settings, link
-from spklink.posterior import Options, solve
-from spklink.scores import read_scores
-from spklink.show import number, percent, table, text
-from spklink.trials import read_trials
+from spklink.posterior.likelihood import Model, build_model, join
+from spklink.posterior.posterior import Options, solve
+from spklink.runs.assign import Database, load
+from spklink.runs.link import Settings, link
+from spklink.scores.needed import read_scores
+from spklink.scores.trials import read_trials
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from functools import partial
 
 import numpy as np
 
-from spklink import build_model, find_cliques, simulate, solve
-from spklink.calibrate import with_key
-from spklink.calibration import stated_default
+from spklink import build_model, find_cliques, solve
+from spklink.calibration.choice import with_key
+from spklink.calibration.curves import stated_default
+from spklink.calibration.label_free import Pairs, label_free, what_is_missing
+from spklink.cli.show import number, table
 from spklink.errors import SpklinkError
-from spklink.evaluation import score_cliques
-from spklink.learning import Pairs, label_free, what_is_missing
-from spklink.show import number, table
+from spklink.measures.evaluation import score_cliques
+from spklink.worlds import simulate
 
 WORLDS = [
     *((world, "cgn", None, eer) for world in simulate.WORLDS for eer in (2.0, 7.0, 14.0, 20.0)),

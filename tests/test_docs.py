@@ -74,9 +74,8 @@ def test_links_lead_somewhere():
 def test_functions_and_tests_named_in_the_paper_page_exist():
     text = (ROOT / "docs" / "paper.md").read_text()
     for file, test in re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", text):
-        source = (ROOT / "tests" / file).read_text()
+        (source,) = (path.read_text() for path in (ROOT / "tests").rglob(file))
         assert f"def {test}" in source if test else source
     for module, name in re.findall(r"`(\w+)\.(\w+)`", text):
-        path = ROOT / "src" / "spklink" / f"{module}.py"
-        if path.exists():
+        for path in (ROOT / "src").rglob(f"{module}.py"):
             assert f"def {name}(" in path.read_text(), f"{module}.{name}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spklink import find_cliques, read_conversations
-from spklink.conversations import make_conversations
+from spklink.database.conversations import make_conversations
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from spklink.inference.network import Network
+from spklink.posterior.inference.network import Network
 
 SHAPES = (
     "star",

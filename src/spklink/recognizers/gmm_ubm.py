@@ -29,10 +29,10 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink import recognizers
 from spklink.errors import SpklinkError
-from spklink.gmm import Blocks, Mixture, statistics, train
-from spklink.recognizers import Floats, Operand, Sides, Singles
+from spklink.recognizers import products as recognizers
+from spklink.recognizers.mixture import Blocks, Mixture, statistics, train
+from spklink.recognizers.products import Floats, Operand, Sides, Singles
 from spklink.tables import write_npz
 
 MEAN_ROWS = 256  # vectors read at a time

@@ -26,8 +26,8 @@ from spklink.recognizers import normalise
 from spklink.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from spklink.conversations import Conversations
-    from spklink.links import Links
+    from spklink.database.conversations import Conversations
+    from spklink.database.links import Links
     from spklink.recognizers.gmm_ubm import GmmUbm
 
 Floats = NDArray[np.float64]

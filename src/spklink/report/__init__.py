@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spklink.assignment import PathName, Stages
 from spklink.errors import SpklinkError
 from spklink.report.results import read_results
+from spklink.runs.assign import PathName, Stages
 from spklink.tables import write_bytes, write_json
 
 FOLDER = "figures"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.claims import find_suspects, people
-from spklink.likelihood import link_terms
+from spklink.posterior.likelihood import link_terms
 from spklink.report.results import Results
+from spklink.runs.claims import find_suspects, people
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
-from spklink.links import speaker_nodes
+from spklink.database.links import speaker_nodes
 from spklink.report.details import KINDS, kind_of, open_bits, significant, suspects
 from spklink.report.results import Results
 

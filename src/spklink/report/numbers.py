@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from spklink.entropy import confusion, levels
-from spklink.evaluation import wilson
-from spklink.paper import PRINTED_TABLE_2, PRINTED_TABLE_3
+from spklink.measures.entropy import confusion, levels
+from spklink.measures.evaluation import wilson
 from spklink.report import details, graphs
 from spklink.report.provenance import command, provenance
 from spklink.report.recognizer import recognizer
 from spklink.report.results import Results, read_rows
+from spklink.runs.paper import PRINTED_TABLE_2, PRINTED_TABLE_3
 
 Table = dict[str, Any]
 MOST_PROBLEMS = 200

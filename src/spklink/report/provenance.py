@@ -5,10 +5,10 @@ from __future__ import annotations
 from shlex import quote
 from typing import Any
 
-from spklink.assignment import Stages, peak_memory
 from spklink.errors import SpklinkError
 from spklink.recognizers.gmm_ubm import PRESETS
 from spklink.report.results import Results
+from spklink.runs.assign import Stages, peak_memory
 from spklink.tables import read_json
 
 

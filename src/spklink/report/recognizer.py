@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.report.results import Results
-from spklink.scores import Collector, certainly_different
-from spklink.trials import side_speakers
+from spklink.scores.needed import Collector, certainly_different
+from spklink.scores.trials import side_speakers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -132,7 +132,7 @@ def histogram(pairs: Pairs) -> Table:
 
 def measured(files: list[tuple[str, Pairs]]) -> dict[str, Any]:
     """Error rates and costs of every file, the curves of the last."""
-    from spklink.detection import det_points, measure, tippett_points
+    from spklink.measures.detection import det_points, measure, tippett_points
 
     rows = []
     for name, pairs in files:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.assignment import Database, PathName, Result, Stages, load
-from spklink.claims import people
-from spklink.cliques import find_cliques
-from spklink.conversations import Conversations
+from spklink.database.cliques import find_cliques
+from spklink.database.conversations import Conversations
+from spklink.database.labels import Labels, read_key
 from spklink.errors import SpklinkError
-from spklink.evaluation import Evaluation, evaluate
-from spklink.labels import Labels, read_key
-from spklink.likelihood import Weight, build_model, combine_prior
-from spklink.posterior import Options, Posterior, solve
+from spklink.measures.evaluation import Evaluation, evaluate
+from spklink.posterior.likelihood import Weight, build_model, combine_prior
+from spklink.posterior.posterior import Options, Posterior, solve
+from spklink.runs.assign import Database, PathName, Result, Stages, load
+from spklink.runs.claims import people
 from spklink.tables import open_table, read_json, sha256
 
 Bits = NDArray[np.int8]

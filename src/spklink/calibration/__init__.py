@@ -1,0 +1,1 @@
+"""From scores to log-likelihood-ratios, with labels or without."""

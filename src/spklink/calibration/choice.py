@@ -1,0 +1,325 @@
+"""From a choice of calibration to a calibrated posterior: what `link`, `assign` and `calibrate` do.
+
+Where too little can be learned, a run does not stop: it takes the calibration given for that case,
+or a default, and says so in plain words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.calibration import curves as saved
+from spklink.calibration.curves import (
+    KINDS,
+    Calibration,
+    Line,
+    TooLittleError,
+    pair_speech,
+    stated_default,
+    supervised,
+)
+from spklink.calibration.label_free import (
+    LabelFree,
+    Pairs,
+    label_free,
+    learn_weight,
+    what_is_missing,
+)
+from spklink.database.cliques import find_cliques
+from spklink.database.conversations import Conversations
+from spklink.database.labels import Labels
+from spklink.database.links import Links
+from spklink.errors import SpklinkError
+from spklink.posterior.likelihood import Weight, build_model, combine_prior
+from spklink.posterior.posterior import Options, Posterior, Tell, solve
+from spklink.scores.needed import Scores, SideScores, needed_sides
+from spklink.scores.trials import side_speakers
+from spklink.sound.speech_table import read_sides
+from spklink.tables import read_json
+
+Floats = NDArray[np.float64]
+LABELFREE, NONE = "labelfree", "none"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How scores become log-likelihood-ratios."""
+
+    source: str | PathLike[str] = LABELFREE  # labelfree, none, or a saved calibration
+    kind: str | None = None  # None: lr-dur where the seconds of speech are known, else lr-floor
+    fallback: str | PathLike[str] | None = None  # for databases that teach too little
+    first: bool = False  # of a saved calibration take that of the first comparison of voices
+    wrong_lists: float = 0.0  # share of pairs that wrong lists may call one person
+
+    def __post_init__(self) -> None:
+        if self.kind is not None and self.kind not in KINDS:
+            raise SpklinkError(f"--kind {self.kind!r} is not one of {', '.join(KINDS)}")
+        if not 0.0 <= self.wrong_lists < 0.5:
+            raise SpklinkError(f"--wrong-lists {self.wrong_lists}: a share from 0 to below .5")
+        if self.wrong_lists and self.kind in ("cmlg", "pav"):
+            raise SpklinkError(f"--wrong-lists does not go with --kind {self.kind}")
+        for path in self.files():  # named now, not after an hour of listening
+            saved.load(path)
+            saved_weight(path)
+
+    def files(self) -> list[str | PathLike[str]]:
+        """The saved calibrations it names."""
+        return [
+            path
+            for path in (self.source, self.fallback)
+            if path is not None and path not in (LABELFREE, NONE)
+        ]
+
+    def rule(self) -> Weight:
+        """The weight rule saved with a calibration; else the paper's."""
+        return Weight() if self.source in (LABELFREE, NONE) else saved_weight(self.source)
+
+    def as_json(self) -> dict[str, Any]:
+        """Files by name only: a folder of results does not tell where it was made."""
+        plain = self.source in (LABELFREE, NONE)
+        return {
+            "source": str(self.source) if plain else Path(self.source).name,
+            "kind": self.kind,
+            "fallback": None if self.fallback is None else Path(self.fallback).name,
+            "wrong_lists": self.wrong_lists,
+        }
+
+    def kind_for(self, pairs: Pairs) -> str:
+        if self.kind == "lr-dur" and pairs.speech is None:
+            raise SpklinkError("--kind lr-dur needs the seconds of speech of every side: --sides")
+        return self.kind or ("lr-floor" if pairs.speech is None else "lr-dur")
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A posterior, the calibration behind it, and how that came about."""
+
+    posterior: Posterior
+    calibration: Calibration
+    weight: Weight
+    llr: Floats  # (E, 2, 2)
+    non_target_llr: Floats
+    learned: LabelFree | None = None
+    note: str = ""  # what a person should know
+    first: Calibration | None = None  # of the first comparison, where voices were compared twice
+
+    def as_json(self) -> dict[str, Any]:
+        learned = {} if self.learned is None else self.learned.as_json()
+        rule: dict[str, Any] = {"weight": self.weight.rule, "beta": self.weight.beta}
+        if self.first is not None:
+            rule["first"] = self.first.as_json()
+        return self.calibration.as_json() | rule | learned
+
+
+def calibrated(
+    conversations: Conversations,
+    pairs: Pairs,
+    choice: Choice,
+    *,
+    known: Labels | None = None,
+    weight: Weight | None = None,
+    options: Options | None = None,
+    tell: Tell | None = None,
+) -> Calibrated:
+    """The posterior under the chosen calibration. Without a `weight` that of the paper is used,
+    unless known channels ask for another."""
+    solver = _solver(conversations, pairs, known, options)
+    rule = weight or choice.rule()
+    if choice.source != LABELFREE:
+        line = _given(choice)
+        return _finished(pairs, line, rule, solver(rule)(pairs.calibrated(line)))
+    cliques = find_cliques(conversations, combine_prior(conversations, known).clamped >= 0)
+    missing, hopeless = what_is_missing(pairs, cliques)
+    choice.kind_for(pairs)
+    if not hopeless and not (missing and choice.fallback is not None):
+        try:
+            learned = _learn(pairs, solver(rule), choice, tell)
+            better = None
+            if weight is None:
+                llr = pairs.calibrated(learned.calibration)
+                better = _known_rule(conversations, pairs, llr, known, options)
+            if better is not None:
+                rule, learned = better, _learn(pairs, solver(better), choice, tell)
+            done = _finished(pairs, learned.calibration, rule, learned.posterior)
+            return replace(done, learned=learned, note=_doubts(learned, missing))
+        except TooLittleError as error:
+            missing = str(error)
+    line, note = _fallen_back(pairs, choice, missing)
+    if weight is None and choice.fallback is not None:
+        rule = saved_weight(choice.fallback)
+    return replace(_finished(pairs, line, rule, solver(rule)(pairs.calibrated(line))), note=note)
+
+
+def _solver(
+    conversations: Conversations, pairs: Pairs, known: Labels | None, options: Options | None
+) -> Callable[[Weight], Callable[[Floats], Posterior]]:
+    prior = combine_prior(conversations, known)
+    cliques = find_cliques(conversations, prior.clamped >= 0)
+
+    def with_weight(weight: Weight) -> Callable[[Floats], Posterior]:
+        def posterior(llr: Floats) -> Posterior:
+            model = build_model(
+                conversations, cliques, pairs.links, llr, weight=weight, prior=prior
+            )
+            return solve(model, options=options)
+
+        return posterior
+
+    return with_weight
+
+
+def _learn(
+    pairs: Pairs,
+    solver: Callable[[Floats], Posterior],
+    choice: Choice,
+    tell: Tell | None,
+) -> LabelFree:
+    kind = choice.kind_for(pairs)
+    return label_free(pairs, solver, kind, wrong_lists=choice.wrong_lists, tell=tell)
+
+
+def _known_rule(
+    conversations: Conversations,
+    pairs: Pairs,
+    llr: Floats,
+    known: Labels | None,
+    options: Options | None,
+) -> Weight | None:
+    """Another weight rule than the paper's, where known channels ask for one."""
+    if known is None:
+        return None
+    solver = _solver(conversations, pairs, None, options)
+    return learn_weight(lambda rule: solver(rule)(llr), known.bits, options)
+
+
+def _given(choice: Choice) -> Calibration:
+    if choice.source == NONE:
+        return Line(1.0, 0.0, kind=NONE)
+    return saved.load(choice.source, first=choice.first)
+
+
+def saved_weight(path: str | PathLike[str]) -> Weight:
+    """The weight rule that was learned together with a calibration. (A chain links other pairs,
+    which have to be chosen before: it is asked for with --weight chain.)"""
+    found = read_json(path)
+    try:
+        if found.get("weight", "paper") == "book":
+            return Weight("book", float(found["beta"]))
+    except (TypeError, ValueError, KeyError, SpklinkError) as error:
+        raise SpklinkError(f"{path}: not a calibration saved by spklink ({error})") from None
+    return Weight()
+
+
+def _fallen_back(pairs: Pairs, choice: Choice, why: str) -> tuple[Calibration, str]:
+    if choice.fallback is not None:
+        line = saved.load(choice.fallback, first=choice.first)
+        return line, f"{why}; the calibration in {choice.fallback} is used instead"
+    scores = np.concatenate([pairs.scores[pairs.usable], pairs.non_targets])
+    line = stated_default(scores, why)
+    return line, f"{line.source}; give --calibration FILE of a similar database"
+
+
+def _doubts(learned: LabelFree, missing: str) -> str:
+    if missing:
+        return f"probabilities are calibrated from very little: {missing}"
+    if not learned.converged:
+        last = learned.history[-1]
+        return (
+            f"calibration without labels had not settled after {len(learned.history)} rounds "
+            f"(a probability still moved by {last.moved:.2g})"
+        )
+    if not learned.agree:
+        return (
+            f"calibration without labels came to different ends from its {learned.starts} starts; "
+            "the most probable one is used"
+        )
+    return ""
+
+
+def _finished(pairs: Pairs, line: Calibration, weight: Weight, posterior: Posterior) -> Calibrated:
+    others = line(pairs.non_targets, pairs.non_target_speech)
+    return Calibrated(posterior, line, weight, pairs.calibrated(line), others)
+
+
+def pairs_of(
+    conversations: Conversations,
+    links: Links,
+    scores: Scores,
+    sides: str | PathLike[str] | None = None,
+) -> tuple[Pairs, SideScores]:
+    """What calibration learns from, with the seconds of speech where a table of sides tells them;
+    and the known non-targets that are usable."""
+    others, (one, two) = scores.non_targets, needed_sides(links)
+    if sides is None:
+        every = np.ones(scores.llr.shape, np.bool_)
+        return Pairs(links, scores.llr, every, others.score), others
+    seconds, usable = read_sides(sides, conversations)
+    good = usable[others.side_1] & usable[others.side_2]
+    others = SideScores(others.side_1[good], others.side_2[good], others.score[good])
+    pairs = Pairs(
+        links=links,
+        scores=scores.llr,
+        usable=(usable[one] & usable[two]).reshape(-1, 2, 2),
+        non_targets=others.score,
+        speech=pair_speech(seconds, one, two).reshape(-1, 2, 2),
+        non_target_speech=pair_speech(seconds, others.side_1, others.side_2),
+    )
+    return pairs, others
+
+
+def learn(
+    conversations: Conversations,
+    links: Links,
+    scores: Scores,
+    choice: Choice,
+    *,
+    sides: str | PathLike[str] | None = None,
+    key: Labels | None = None,
+    known: Labels | None = None,
+    weight: Weight | None = None,
+    options: Options | None = None,
+    tell: Tell | None = None,
+) -> dict[str, Any]:
+    """A calibration to keep, and how it came about: by a key where there is one. Unlike a run that
+    needs some answer, this refuses where there is too little to learn from."""
+    pairs, _ = pairs_of(conversations, links, scores, sides)
+    if key is not None:
+        line = with_key(conversations, pairs, key.bits, choice.kind)
+        rule = weight
+        if rule is None:
+            rule = _known_rule(conversations, pairs, pairs.calibrated(line), key, options)
+        rule = rule or Weight()
+        return line.as_json() | {"weight": rule.rule, "beta": rule.beta}
+    found = calibrated(
+        conversations, pairs, choice, known=known, weight=weight, options=options, tell=tell
+    )
+    if found.learned is None:
+        raise SpklinkError(f"{found.note.split(';')[0]}; a key would help (--key)")
+    return found.as_json() | {"note": found.note}
+
+
+def with_key(
+    conversations: Conversations, pairs: Pairs, bits: NDArray[np.int8], kind: str | None
+) -> Calibration:
+    """From the truth: 0 or 1 for every conversation, -1 where it is not known. Different speakers
+    are the known non-targets, as they are without labels."""
+    links = pairs.links
+    chosen = Choice(kind=kind).kind_for(pairs)
+    speaker = side_speakers(conversations, bits).reshape(-1, 2)
+    one, two = speaker[links.first][:, :, None], speaker[links.second][:, None, :]
+    same = (one == two) & (one >= 0) & pairs.usable
+    speech = None if pairs.speech is None else pairs.speech[same]
+    return supervised(
+        pairs.scores[same],
+        pairs.non_targets,
+        chosen,
+        speech_same=speech,
+        speech_other=pairs.non_target_speech,
+    )

@@ -1,0 +1,1 @@
+"""Who took part in which conversation, how their tracks are numbered, what people say of them."""

@@ -1,0 +1,85 @@
+"""Cliques: conversations connected through shared speakers, and what can be resolved in them.
+
+The paper's word for a connected component. Posteriors multiply over cliques. A clique in which the
+same two speakers hold every conversation is *unresolvable*: exchanging the two everywhere explains
+the voices equally well, so one bit stays open, unless somebody knows a channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.database.conversations import Conversations
+from spklink.database.links import speaker_nodes
+
+
+@dataclass(frozen=True)
+class Cliques:
+    """Cliques numbered by their first conversation in table order, from 0 here, from 1 in files."""
+
+    label: NDArray[np.int32]  # (M,) clique of each conversation
+    order: NDArray[np.int64]  # (M,) conversations clique by clique, in table order within each
+    start: NDArray[np.int64]  # (K+1,) where each clique begins in `order`
+    size: NDArray[np.int64]  # (K,) conversations
+    speakers: NDArray[np.int64]  # (K,)
+    two_speakers: NDArray[np.bool_]  # (K,) the same two speakers hold every conversation
+    resolvable: NDArray[np.bool_]  # (K,)
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def members(self, k: int) -> NDArray[np.int64]:
+        return self.order[self.start[k] : self.start[k + 1]]
+
+    def attainable_bits(self) -> int:
+        """Entropy that no recognizer can remove: one bit for every unresolvable clique."""
+        return int((~self.resolvable).sum())
+
+
+def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None = None) -> Cliques:
+    """Connected components; `certain` marks conversations whose channels are known."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    people = speaker_nodes(conversations)
+    count = int(people.max()) + 1 if people.size else 0
+    # Speakers are the nodes and conversations the edges: a graph no larger than the table.
+    ones = np.ones(len(people), np.int8)
+    graph = coo_matrix((ones, (people[:, 0], people[:, 1])), shape=(count, count))
+    component = connected_components(graph, directed=False)[1]
+    label = _by_first_appearance(component[people[:, 0]])
+    number = int(label.max()) + 1 if len(label) else 0
+    owner = np.zeros(count, np.int64)
+    owner[people.ravel()] = np.repeat(label, 2)
+    speakers = np.bincount(owner, minlength=number)
+    resolvable = speakers > 2
+    if certain is not None:
+        resolvable |= np.bincount(label, weights=certain, minlength=number) > 0
+    return number_cliques(label, speakers, resolvable)
+
+
+def number_cliques(
+    label: NDArray[np.int32], speakers: NDArray[np.int64], resolvable: NDArray[np.bool_]
+) -> Cliques:
+    """Cliques from the clique of every conversation."""
+    size = np.bincount(label, minlength=len(speakers))
+    return Cliques(
+        label=label,
+        order=np.argsort(label, kind="stable"),
+        start=np.concatenate([[0], np.cumsum(size)]),
+        size=size,
+        speakers=speakers,
+        two_speakers=speakers == 2,
+        resolvable=resolvable,
+    )
+
+
+def _by_first_appearance(component: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Renumber components in the order of their first conversation."""
+    _, first, inverse = np.unique(component, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[inverse.reshape(-1)]

@@ -1,0 +1,1 @@
+"""How good scores and probabilities are, where the truth is known."""

@@ -1,0 +1,147 @@
+"""Make a clique smaller before solving it, and put the answers together again.
+
+Nothing here approximates: a problem falls into connected pieces (zero couplings do not connect), a
+mirror-symmetric piece is solved with one conversation fixed, and (module `blocks`) a piece falls
+apart wherever one conversation holds it together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.posterior.inference.beliefs import CERTAINTIES, EXACT, Beliefs
+from spklink.posterior.inference.enumeration import LIMIT, enumerate_all
+from spklink.posterior.inference.network import Network, Networks, fix, split, take
+
+Floats = NDArray[np.float64]
+SYMMETRY = 1e-12  # relative; fields of a mirror-symmetric clique cancel up to rounding
+Solve = Callable[[Network], Beliefs]
+
+
+def solve_in_pieces(network: Network, solve: Solve, *, enumerate_small: bool = True) -> Beliefs:
+    """Solve every connected piece by itself: small ones by enumeration, others by `solve`."""
+    pieces = split(network)
+    small = pieces.sizes() <= (LIMIT if enumerate_small else 1)
+    whole = _Whole(network, pieces)
+    whole.add_enumerated(np.flatnonzero(small))
+    for k in np.flatnonzero(~small):
+        piece = pieces.one(int(k))
+        whole.add(int(k), solve_mirrored(piece, solve) if is_mirrored(piece) else solve(piece))
+    return whole.beliefs()
+
+
+def is_mirrored(network: Network) -> bool:
+    """Whether turning every bit leaves all probabilities as they are (two-speaker cliques)."""
+    n, half = len(network), 0.5 * network.coupling
+    pull = np.bincount(network.a, half, n) + np.bincount(network.b, half, n)
+    size = np.abs(network.field)
+    size = size + np.bincount(network.a, np.abs(half), n) + np.bincount(network.b, np.abs(half), n)
+    return bool((np.abs(network.field + pull) <= SYMMETRY * (1.0 + n * size)).all())
+
+
+def solve_mirrored(network: Network, solve: Solve) -> Beliefs:
+    """Fix the first conversation as listed, solve the rest, and unfold the mirror image."""
+    first = np.arange(len(network)) == 0
+    rest, kept = fix(network, np.where(first, 0, -1).astype(np.int8))
+    found = solve_in_pieces(rest, solve)
+    at_first = network.a == 0  # a < b, so node 0 can only be a
+    low, high, mid = (np.full(len(network.a), np.nan) for _ in range(3))
+    far = network.b[at_first] - 1
+    # P(both 1) is half the probability that the two agree.
+    low[at_first] = 1.0 - found.one_high[far]
+    high[at_first] = 1.0 - found.one_low[far]
+    mid[at_first] = 1.0 - found.one[far]
+    a, b = network.a[kept] - 1, network.b[kept] - 1
+    low[kept] = 1.0 - found.one_high[a] - found.one_high[b] + 2.0 * found.both_low
+    high[kept] = 1.0 - found.one_low[a] - found.one_low[b] + 2.0 * found.both_high
+    mid[kept] = 1.0 - found.one[a] - found.one[b] + 2.0 * found.both
+    half = np.full(len(network), 0.5)
+    log_2 = float(np.log(2.0))
+    return replace(
+        found,
+        best=np.concatenate([[0], found.best]).astype(np.int8),
+        proved=np.concatenate([[True], found.proved]),
+        one=half,
+        one_low=half,
+        one_high=half,
+        both=np.clip(0.5 * mid, 0.0, 0.5),
+        both_low=np.clip(0.5 * low, 0.0, 0.5),
+        both_high=np.clip(0.5 * high, 0.0, 0.5),
+        log_sum=(found.log_sum[0] + log_2, found.log_sum[1] + log_2),
+        entropy=(found.entropy[0] + log_2, found.entropy[1] + log_2),
+        ties=None if found.ties is None else 2 * found.ties,
+    )
+
+
+class _Whole:
+    """Collects the beliefs of the pieces into those of the network they came from."""
+
+    def __init__(self, network: Network, pieces: Networks) -> None:
+        self.network, self.pieces = network, pieces
+        n, edges = len(network), len(network.coupling)
+        self.best, self.proved = np.zeros(n, np.int8), np.zeros(n, np.bool_)
+        self.one, self.one_low, self.one_high = np.zeros((3, n))
+        self.both, self.both_low, self.both_high = np.zeros((3, edges))
+        self.log_sum, self.entropy = np.full(2, network.constant), np.zeros(2)
+        self.ties: int | None = 1
+        self.certainty, self.method, self.largest = EXACT, "enumerate", 0
+
+    def add_enumerated(self, chosen: NDArray[np.int64]) -> None:
+        part = take(self.pieces, chosen)
+        found = enumerate_all(part)
+        self.best[part.node], self.proved[part.node] = found.best, True
+        for array in (self.one, self.one_low, self.one_high):
+            array[part.node] = found.one
+        for array in (self.both, self.both_low, self.both_high):
+            array[part.edge] = found.both
+        self.log_sum += found.log_sum.sum()
+        self.entropy += np.maximum(found.entropy, 0.0).sum()
+        self._tie(found.ties.tolist())
+
+    def add(self, k: int, found: Beliefs) -> None:
+        nodes = self.pieces.node[self.pieces.node_start[k] : self.pieces.node_start[k + 1]]
+        edges = self.pieces.edge[self.pieces.edge_start[k] : self.pieces.edge_start[k + 1]]
+        for name in ("best", "proved", "one", "one_low", "one_high"):
+            getattr(self, name)[nodes] = getattr(found, name)
+        for name in ("both", "both_low", "both_high"):
+            getattr(self, name)[edges] = getattr(found, name)
+        self.log_sum += found.log_sum
+        self.entropy += found.entropy
+        self._tie([found.ties])
+        worse = CERTAINTIES.index(found.certainty) - CERTAINTIES.index(self.certainty)
+        if worse > 0 or (worse == 0 and len(nodes) > self.largest):
+            self.certainty, self.method, self.largest = found.certainty, found.method, len(nodes)
+
+    def _tie(self, counts: list[int | None]) -> None:
+        for count in counts:
+            self.ties = None if count is None or self.ties is None else self.ties * count
+
+    def beliefs(self) -> Beliefs:
+        between = np.ones(len(self.network.coupling), np.bool_)
+        between[self.pieces.edge] = False
+        a, b = self.network.a[between], self.network.b[between]
+        for both, one in (
+            (self.both, self.one),
+            (self.both_low, self.one_low),
+            (self.both_high, self.one_high),
+        ):
+            both[between] = one[a] * one[b]  # pieces are independent
+        return Beliefs(
+            method=self.method,
+            certainty=self.certainty,
+            best=self.best,
+            proved=self.proved,
+            one=self.one,
+            one_low=self.one_low,
+            one_high=self.one_high,
+            both=self.both,
+            both_low=self.both_low,
+            both_high=self.both_high,
+            log_sum=(float(self.log_sum[0]), float(self.log_sum[1])),
+            entropy=(float(self.entropy[0]), float(self.entropy[1])),
+            ties=self.ties,
+        )

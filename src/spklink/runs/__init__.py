@@ -1,0 +1,1 @@
+"""Whole jobs: from tables and recordings to a folder of results."""

@@ -1,0 +1,91 @@
+"""What a database looks like, before any listening."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from spklink.database.cliques import Cliques, find_cliques
+from spklink.database.conversations import Conversations, read_conversations
+from spklink.measures.entropy import levels
+from spklink.posterior.likelihood import combine_prior
+
+
+def describe(path: str | PathLike[str]) -> dict[str, Any]:
+    """Counts, cliques by size, entropies, and things a person should look at."""
+    table = read_conversations(path)
+    prior = combine_prior(table)
+    cliques = find_cliques(table, prior.clamped >= 0)
+    calls = np.bincount(table.participants.ravel(), minlength=len(table.speakers))
+    return {
+        "conversations": len(table),
+        "speakers": len(table.speakers),
+        "groups": len(table.groups),
+        "with_audio": sum(bool(files) for files in table.audio),
+        "with_prior": int((table.prior != 0.5).sum()),
+        "most_calls": {"speaker": table.speakers[int(calls.argmax())], "calls": int(calls.max())},
+        "cliques": len(cliques),
+        "by_size": _by_size(cliques),
+        "unresolvable": cliques.attainable_bits(),
+        "levels": [vars(level) for level in levels(len(table), len(table.speakers))],
+        "attainable_bits": cliques.attainable_bits(),
+        "problems": _problems(table, cliques),
+    }
+
+
+def _by_size(cliques: Cliques) -> list[dict[str, int]]:
+    sizes, count = np.unique(cliques.size, return_counts=True)
+    return [
+        {
+            "conversations": int(size),
+            "cliques": int(n),
+            "unresolvable": int((~cliques.resolvable & (cliques.size == size)).sum()),
+        }
+        for size, n in zip(sizes, count, strict=True)
+    ]
+
+
+def _problems(table: Conversations, cliques: Cliques) -> list[str]:
+    """Nothing that stops a run, but what often turns out to be a slip in the table."""
+    found = []
+    alone = int((cliques.size == 1).sum())
+    if alone:
+        found.append(
+            f"{alone} conversations share no speaker with any other: voices cannot tell their "
+            "channels apart"
+        )
+    pairs = int((~cliques.resolvable & (cliques.size > 1)).sum())
+    if pairs:
+        found.append(
+            f"{pairs} cliques have the same two speakers in every conversation: a known channel in "
+            "one of their conversations would resolve each"
+        )
+    found += _alike(table.speakers)
+    missing = _missing_audio(table)
+    if missing:
+        shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
+        found.append(f"{len(missing)} audio files are not there: {shown}")
+    return found
+
+
+def _alike(speakers: list[str]) -> list[str]:
+    """Names that differ only in case or spaces are counted as different people."""
+    import unicodedata
+
+    seen: dict[str, str] = {}
+    found = []
+    for name in speakers:
+        plain = unicodedata.normalize("NFKC", "".join(name.split())).casefold()
+        other = seen.setdefault(plain, name)
+        if other != name:
+            found.append(
+                f"speakers {other!r} and {name!r} are taken for two people: a typing slip?"
+            )
+    return found
+
+
+def _missing_audio(table: Conversations) -> list[str]:
+    folder = table.path.parent
+    return [name for files in table.audio for name in files if not (folder / name).exists()]

@@ -1,0 +1,1 @@
+"""Scores between sides: which are needed, in and out of files."""

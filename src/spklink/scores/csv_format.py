@@ -1,0 +1,55 @@
+"""Scores as a CSV table, read a chunk of rows at a time."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from spklink.scores.needed import BAD_CHANNEL, CHUNK, COLUMNS, Collector, side_index
+from spklink.tables import open_table, require_columns, wrong_length
+
+
+def read(path: Path, collector: Collector) -> None:
+    where = collector.conversations.index()
+    with open_table(path) as (header, rows):
+        require_columns(header, COLUMNS)
+        at = [header.column(name) for name in COLUMNS]
+        while chunk := list(islice(rows, CHUNK)):
+            good = []
+            for number, fields in chunk:
+                if wrong := wrong_length(number, fields, header):
+                    collector.problems.append(wrong)
+                else:
+                    good.append((number, fields))
+            _add_rows(good, at, where, collector)
+
+
+def _add_rows(
+    rows: list[tuple[int, list[str]]], at: list[int], where: dict[str, int], collector: Collector
+) -> None:
+    places = [number for number, _ in rows]
+    sides = [
+        np.array([side_index(f[at[c]], f[at[c + 1]], where) for _, f in rows], np.int64)
+        for c in (0, 2)
+    ]
+    score = np.array([_number(f[at[4]]) for _, f in rows], np.float64)
+    for k in np.flatnonzero((sides[0] == BAD_CHANNEL) | (sides[1] == BAD_CHANNEL)):
+        fields = rows[k][1]
+        found = " and ".join(repr(fields[at[c]]) for c in (1, 3))
+        collector.problems.append(f"row {places[k]}: channels {found}; a channel is 1 or 2")
+    for k in np.flatnonzero(np.isnan(score)):
+        text = rows[k][1][at[4]].strip()
+        if text.lower().lstrip("+-") != "nan":
+            collector.problems.append(f"row {places[k]}: score {text!r} is not a number")
+            score[k] = 0.0
+    collector.add(sides[0], sides[1], score, places, "row")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,60 @@
+"""Scores with a known truth, as a recognizer is judged by: same speaker or not."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.database.conversations import Conversations
+from spklink.database.labels import Labels
+from spklink.database.links import find_links
+from spklink.errors import SpklinkError
+from spklink.scores.needed import read_all_scores
+
+Floats = NDArray[Any]  # float32 or float64
+Sides = NDArray[np.int64]
+
+
+def side_speakers(conversations: Conversations, bits: NDArray[np.int8]) -> NDArray[np.int64]:
+    """(2M,) who is on each side; -1 where there is no key."""
+    turned = np.maximum(bits, 0)
+    channels = np.stack([turned, 1 - turned], axis=1)
+    speaker = np.take_along_axis(conversations.participants, channels, axis=1)
+    return np.where(bits[:, None] >= 0, speaker, -1).ravel().astype(np.int64)
+
+
+def read_trials(
+    path: str | PathLike[str], conversations: Conversations, key: Labels
+) -> tuple[Floats, Floats]:
+    """All scores in a file between two sides with a key: of the same speaker, and of others.
+
+    One name in two groups may or may not be one person: such pairs are left out.
+    """
+    speaker = side_speakers(conversations, key.bits)
+    group = np.repeat(conversations.group, 2)
+    parts: tuple[list[Floats], list[Floats]] = ([], [])
+
+    def observe(side_1: Sides, side_2: Sides, score: NDArray[np.float64]) -> None:
+        one, two = speaker[side_1], speaker[side_2]
+        kept = (one >= 0) & (two >= 0)
+        same = kept & (one == two) & (group[side_1] == group[side_2])
+        for found, mask in zip(parts, (same, kept & (one != two)), strict=True):
+            found.append(_narrow(score[mask]))
+
+    read_all_scores(path, conversations, find_links(conversations), observe)
+    targets, others = (np.concatenate(p) if p else np.zeros(0) for p in parts)
+    if not len(targets) or not len(others):
+        raise SpklinkError(
+            f"{path}: {len(targets)} scores of the same speaker and {len(others)} of different "
+            "speakers have a key; both kinds are needed"
+        )
+    return targets, others
+
+
+def _narrow(score: NDArray[np.float64]) -> Floats:
+    """Half the memory where nothing is lost by it."""
+    small = score.astype(np.float32)
+    return small if np.array_equal(small.astype(np.float64), score) else score

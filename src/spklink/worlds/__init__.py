@@ -1,0 +1,1 @@
+"""Databases with a known truth: scores, and sound."""

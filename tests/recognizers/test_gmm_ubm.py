@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from spklink.errors import SpklinkError
+from spklink.recognizers import gmm_ubm, normalise
+from spklink.recognizers import products as recognizers
+from spklink.recognizers.gmm_ubm import DEFAULT, PAPER, GmmUbm, Preset, train_recognizer
+from spklink.recognizers.mixture import statistics
+from spklink.recognizers.products import SideModels, all_pairs, load_models
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+SMALL = {"components": 6, "iterations": 3}
+WIDTH = 4
+
+
+def sides(count: int, seed: int = 0) -> list[Singles]:
+    """Features of sides, each with a shift of its own and its own length."""
+    random = np.random.default_rng(seed)
+    return [
+        (
+            random.normal(size=(int(random.integers(40, 700)), WIDTH)) + random.normal(size=WIDTH)
+        ).astype(np.float32)
+        for _ in range(count)
+    ]
+
+
+def trained(preset: Preset, features: list[Singles]) -> tuple[GmmUbm, Singles]:
+    small = Preset(**(vars(preset) | SMALL))
+    recognizer = train_recognizer(small, lambda: features, seed=0)
+    vectors = np.stack([recognizer.vector(x) for x in features])
+    return recognizer.centred(vectors), vectors
+
+
+def plain_dot_score(recognizer: GmmUbm, x: Singles, y: Singles) -> float:
+    mixture, total = recognizer.mixture, 0.0
+    for one, two in ((x, y), (y, x)):
+        a, b = statistics(mixture, one), statistics(mixture, two)
+        shift = a.f / (a.n + recognizer.preset.relevance)[:, None]
+        total += float((shift / mixture.variances * b.f).sum()) / len(two)
+    return total / 2.0
+
+
+def plain_cosines(recognizer: GmmUbm, features: list[Singles]) -> Floats:
+    mixture, rows = recognizer.mixture, []
+    for x in features:
+        found = statistics(mixture, x)
+        z = found.f / np.sqrt(mixture.variances) / (found.n + recognizer.preset.relevance)[:, None]
+        rows.append((np.sqrt(mixture.weights)[:, None] * z).ravel())
+    centred = np.stack(rows) - np.mean(rows, axis=0)
+    centred /= np.sqrt((centred**2).sum(1, keepdims=True))
+    return np.asarray(centred @ centred.T)
+
+
+def test_presets_are_those_of_the_reference() -> None:
+    assert (PAPER.components, PAPER.relevance, PAPER.score, PAPER.normalise) == (
+        1024,
+        16,
+        "dot",
+        False,
+    )
+    assert (DEFAULT.components, DEFAULT.relevance, DEFAULT.score) == (256, 0.25, "cosine")
+    assert DEFAULT.normalise
+    assert DEFAULT.iterations == 10
+    assert list(gmm_ubm.PRESETS) == ["default", "paper"]
+
+
+def plain_table(recognizer: GmmUbm, features: list[Singles]) -> Floats:
+    if recognizer.preset.score == "cosine":
+        return plain_cosines(recognizer, features)
+    return np.array([[plain_dot_score(recognizer, x, y) for y in features] for x in features])
+
+
+@pytest.mark.parametrize("preset", [PAPER, DEFAULT])
+@pytest.mark.parametrize("tile", [1024, 7])
+def test_scores_agree_with_plain_numpy(
+    preset: Preset, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognizers, "TILE_SIDES", tile)
+    features = sides(22)  # the last tile of 7 is a single side
+    recognizer, vectors = trained(preset, features)
+    expected = plain_table(recognizer, features)
+    scale = np.abs(expected).max()
+    i, j = (k.ravel() for k in np.indices(expected.shape))
+    dense = recognizer.scores(vectors, i, j)
+    np.testing.assert_allclose(dense, expected.ravel(), atol=3e-6 * scale)
+    some = np.random.default_rng(1).permutation(len(i))[:25]
+    np.testing.assert_allclose(
+        recognizer.scores(vectors, i[some], j[some]), expected[i[some], j[some]], atol=3e-6 * scale
+    )
+    rows, columns = np.array([4, 21, 4]), np.arange(21, -1, -2)
+    np.testing.assert_allclose(
+        recognizer.table(vectors, rows, columns),
+        expected[np.ix_(rows, columns)],
+        atol=3e-6 * scale,
+    )
+    whole = all_pairs(recognizer, vectors)
+    np.testing.assert_allclose(whole, expected, atol=3e-6 * scale)
+    np.testing.assert_array_equal(whole, whole.T)
+    assert recognizer.scores(vectors, np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+
+
+@pytest.mark.parametrize("preset", [PAPER, DEFAULT])
+def test_few_pairs_are_scored_one_by_one(preset: Preset, monkeypatch: pytest.MonkeyPatch) -> None:
+    recognizer, vectors = trained(preset, sides(40))
+    calls: list[int] = []
+    real = recognizers._add_dots
+    monkeypatch.setattr(recognizers, "_add_dots", lambda *a: (calls.append(len(a[2])), real(*a)))
+    whole = all_pairs(recognizer, vectors)
+    i, j = (k.ravel() for k in np.indices((40, 40)))
+    recognizer.scores(vectors, i, j)
+    assert not calls
+    i = np.random.default_rng(0).permutation(20)
+    found = recognizer.scores(vectors, i + 20, i)
+    assert set(calls) == {20}
+    np.testing.assert_allclose(found, whole[i, i + 20], atol=1e-6 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize("preset", [PAPER, DEFAULT])
+def test_threads_and_memory_maps_do_not_change_a_byte(
+    preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognizers, "TILE_SIDES", 8)
+    recognizer, vectors = trained(preset, sides(30))
+    np.save(tmp_path / "v.npy", vectors)
+    mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
+    random = np.random.default_rng(2)
+    i, j = random.integers(30, size=(2, 60))
+    one = recognizer.scores(vectors, i, j)
+    assert one.tobytes() == recognizer.scores(mapped, i, j, threads=3).tobytes()
+    assert one.tobytes() == recognizer.scores(vectors, j, i, threads=2).tobytes()
+    all_one = all_pairs(recognizer, vectors)
+    out = np.lib.format.open_memmap(tmp_path / "s.npy", "w+", np.float32, (30, 30))
+    all_pairs(recognizer, mapped, threads=3, out=out)
+    assert all_one.tobytes() == np.load(tmp_path / "s.npy").tobytes()
+    assert recognizer.centred(mapped).mean.tobytes() == recognizer.mean.tobytes()
+
+
+def test_mean_is_that_of_the_usable_sides() -> None:
+    recognizer, vectors = trained(DEFAULT, sides(9))
+    usable = np.arange(9) % 3 > 0
+    found = recognizer.centred(vectors, usable).mean
+    np.testing.assert_allclose(found, vectors[usable].mean(0), rtol=1e-5, atol=1e-7)
+    assert not np.allclose(found, recognizer.mean)
+
+
+def test_vector_of_a_side_without_frames_is_zero() -> None:
+    for preset in (PAPER, DEFAULT):
+        recognizer, vectors = trained(preset, sides(5))
+        nothing = recognizer.vector(np.zeros((0, WIDTH), np.float32))
+        assert not nothing.any()
+        scores = recognizer.scores(np.stack([nothing, vectors[0]]), np.array([0]), np.array([1]))
+        assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("preset", [PAPER, DEFAULT])
+def test_recognizer_is_saved_and_loaded(preset: Preset, tmp_path: Path) -> None:
+    features = sides(6)
+    recognizer, vectors = trained(preset, features)
+    recognizer.save(tmp_path / "r.npz")
+    again = gmm_ubm.load(tmp_path / "r.npz")
+    assert again.preset == recognizer.preset
+    assert again.fingerprint == recognizer.fingerprint
+    assert again.vector(features[2]).tobytes() == vectors[2].tobytes()
+    i, j = np.array([0, 1, 5]), np.array([3, 2, 4])
+    assert again.scores(vectors, i, j).tobytes() == recognizer.scores(vectors, i, j).tobytes()
+    first = (tmp_path / "r.npz").read_bytes()
+    again.save(tmp_path / "r.npz")
+    assert (tmp_path / "r.npz").read_bytes() == first
+
+
+def test_fingerprint_tells_recognizers_apart() -> None:
+    features = sides(6)
+    a, _ = trained(DEFAULT, features)
+    b, _ = trained(PAPER, features)
+    c = GmmUbm(a.preset, train_recognizer(a.preset, lambda: features, seed=1).mixture)
+    assert len({a.fingerprint, b.fingerprint, c.fingerprint}) == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", None])
+def test_files_that_are_something_else(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    if content is None:
+        np.savez(path, preset=np.array('{"name": "x"}'), vectors=np.zeros(3))
+    else:
+        path.write_bytes(content)
+    with pytest.raises(SpklinkError, match=r"x\.npz: not a recognizer saved by spklink .*train"):
+        gmm_ubm.load(path)
+    with pytest.raises(SpklinkError, match=r"x\.npz: not side models saved by spklink"):
+        load_models(path)
+    with pytest.raises(SpklinkError, match="not a recognizer"):
+        gmm_ubm.load(tmp_path / "nowhere.npz")
+
+
+def test_side_models_are_saved_loaded_and_added_to(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
+    old = SideModels("f", (("a", 0), ("a", 1), ("b;ü", 1)), vectors[:3])
+    new = SideModels("f", (("c", 0), ("b;ü", 0)), vectors[3:])
+    old.add(new).save(tmp_path / "m.npz")
+    again = load_models(tmp_path / "m.npz")
+    assert isinstance(again.vectors, np.memmap)
+    assert again.fingerprint == "f"
+    assert again.sides == (("a", 0), ("a", 1), ("b;ü", 1), ("c", 0), ("b;ü", 0))
+    np.testing.assert_array_equal(again.vectors, vectors)
+    with pytest.raises(SpklinkError, match="conversation 'c' channel 1 exists"):
+        again.add(SideModels("f", (("c", 0),), vectors[:1]))
+    with pytest.raises(SpklinkError, match="two different recognizers"):
+        again.add(SideModels("g", (("d", 0),), vectors[:1]))
+    SideModels("f", (), vectors[:0]).save(tmp_path / "none.npz")
+    assert load_models(tmp_path / "none.npz").add(old).sides == old.sides
+
+
+# Normalisation against strangers
+
+
+def database(calls: int, people: int, seed: int) -> tuple[Floats, NDArray[np.int32]]:
+    """Symmetric scores of all sides, and the participants of the calls."""
+    random = np.random.default_rng(seed)
+    scores = random.normal(size=(2 * calls, 2 * calls))
+    level = random.normal(size=2 * calls) * 2.0
+    scores = scores + scores.T + level[:, None] + level
+    who = np.stack([random.permutation(people)[:2] for _ in range(calls)])
+    return scores, who.astype(np.int32)
+
+
+def plain_normalised(scores: Floats, who: NDArray[np.int32], good: list[int]) -> Floats:
+    """s' for all pairs by the definition; NaN for sides outside `good`."""
+    size = len(scores)
+    mean, spread = np.full(size, np.nan), np.full(size, np.nan)
+    for i in good:
+        strangers = [j for j in good if not {*who[i // 2]} & {*who[j // 2]}]
+        best = sorted((scores[i, j] for j in strangers), reverse=True)
+        best = best[: int(np.ceil(0.15 * len(best)))]
+        mean[i], spread[i] = np.mean(best), np.std(best)
+    return np.asarray(((scores - mean[:, None]) / spread[:, None] + (scores - mean) / spread) / 2.0)
+
+
+def test_normalisation_agrees_with_plain_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalise, "ROWS", 17)
+    scores, who = database(60, 20, 1)
+    usable = np.ones(120, bool)
+    usable[[3, 50, 51]] = False
+    scores[3] = scores[:, 3] = 1e3  # a bad side would spoil every cohort it is in
+    found = normalise.fit(lambda r, c: scores[np.ix_(r, c)].astype(np.float32), who, usable, seed=0)
+    assert found.reason == ""
+    expected = plain_normalised(scores, who, np.flatnonzero(usable).tolist())
+    i, j = np.triu_indices(120, 1)
+    good = usable[i] & usable[j]
+    i, j = i[good], j[good]
+    np.testing.assert_allclose(found.apply(scores[i, j], i, j), expected[i, j], atol=1e-4)
+
+
+def test_large_databases_use_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalise, "POOL", 80)
+    scores, who = database(150, 40, 2)
+    asked: list[tuple[int, ...]] = []
+
+    def table(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Singles:
+        asked.append(tuple(columns))
+        return scores[np.ix_(rows, columns)].astype(np.float32)
+
+    usable = np.arange(300) % 7 > 0
+    found = normalise.fit(table, who, usable, seed=5)
+    pool = asked[0]
+    assert set(asked) == {pool}
+    assert len(set(pool)) == 80
+    assert usable[list(pool)].all()
+    again = normalise.fit(table, who, usable, seed=5)
+    assert again.centre.tobytes() == found.centre.tobytes()
+    assert normalise.fit(table, who, usable, seed=6).centre.tobytes() != found.centre.tobytes()
+    strangers = [j for j in pool if not {*who[10]} & {*who[j // 2]}]
+    best = np.sort(scores[20, strangers])[::-1][: int(np.ceil(0.15 * len(strangers)))]
+    assert found.centre[20] == pytest.approx(best.mean(), rel=1e-5)
+    assert found.scale[20] == pytest.approx(best.std(), rel=1e-5)
+    assert found.strangers[20] == len(strangers)
+
+
+def test_small_databases_are_left_as_they_are() -> None:
+    scores, who = database(20, 30, 3)
+    found = normalise.fit(
+        lambda r, c: scores[np.ix_(r, c)].astype(np.float32), who, np.ones(40, bool), seed=0
+    )
+    assert found.reason.startswith("scores are not normalised: 40 of 40 sides have fewer than 50")
+    i = np.arange(39)
+    np.testing.assert_array_equal(found.apply(scores[i, i + 1], i, i + 1), scores[i, i + 1])
+
+
+def test_a_side_with_few_strangers_takes_the_medians() -> None:
+    scores, who = database(80, 200, 4)
+    who[:] = 2 + np.arange(160).reshape(80, 2)
+    who[1:31, 0], who[31:61, 0], who[0] = 0, 1, [0, 1]  # the two of call 0 know most of the others
+    found = normalise.fit(
+        lambda r, c: scores[np.ix_(r, c)].astype(np.float32), who, np.ones(160, bool), seed=0
+    )
+    assert found.reason == ""
+    assert found.strangers[:2].tolist() == [38, 38]
+    assert found.strangers[2:].min() == 98
+    assert found.centre[0] == np.median(found.centre[2:])
+    assert found.scale[1] == np.median(found.scale[2:])

@@ -1,0 +1,547 @@
+"""The report: its numbers, its page in a browser, names that nobody should trust."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from spklink.database.labels import read_key
+from spklink.posterior.posterior import solve
+from spklink.report import write_report
+from spklink.report.graphs import layout, size_classes
+from spklink.report.page import embedded, percent
+from spklink.runs.assign import assign, load
+from spklink.runs.link import Settings, link
+from spklink.worlds.simulate import simulate, write_simulation
+from spklink.worlds.voices import RATE, call, make_voices
+
+LONG = "long" * 2500
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    "\"><img src=x onerror='window.hacked = 2'>",
+    "</script><script>window.hacked = 3</script>",
+    LONG,
+    "שלום עולם ‮reversed",
+    "مرحبا، كيف الحال",
+    "🦊 👩‍👩‍👧",
+    "$\\frac{1}{2}$ & {{ 7 * 7 }} {% raw %}",
+    "a'b`c${window.hacked = 4}",
+]
+
+
+def results_of(folder: Path, *, known: Path | None = None, **simulation) -> Path:
+    """Simulated results in folder/out, with conversations.csv and key.csv beside them."""
+    write_simulation(simulate(**simulation), folder, npz=True)
+    assign(folder / "conversations.csv", folder / "scores.npz", folder / "out", known=known)
+    return folder / "out"
+
+
+def write_table(path: Path, rows) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="session")
+def keyed(tmp_path_factory) -> Path:
+    """The paper's shape with a key, and claims of which every 29th is wrong."""
+    folder = tmp_path_factory.mktemp("keyed")
+    out = results_of(folder, shape="cgn", world="plda", seed=4)
+    people = {
+        r["conversation"]: r["participants"] for r in read_table(folder / "conversations.csv")
+    }
+    claims = []
+    for n, row in enumerate(r for r in read_table(folder / "key.csv") if r["channel"] == "1"):
+        names = people[row["conversation"]].split(";")
+        other = next(name for name in names if name != row["speaker"])
+        claims.append((row["conversation"], 1, other if n % 29 == 0 else row["speaker"]))
+    write_table(folder / "claimed.csv", [("conversation", "channel", "speaker"), *claims])
+    write_report(out, key=folder / "key.csv", claimed=folder / "claimed.csv")
+    return out
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory) -> Path:
+    """One clique that is too large for every speaker to be drawn."""
+    out = results_of(tmp_path_factory.mktemp("net"), shape="network", conversations=1500, seed=1)
+    write_report(out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory) -> Path:
+    """Ids and names that break a careless page; two claims are wrong."""
+    folder = tmp_path_factory.mktemp("hostile")
+    names = HOSTILE
+    pairs = [(names[k], names[(k + 1) % len(names)]) for k in range(len(names))]
+    ids = [f"{name} call" for name in names]
+    rows = [(i, f"{i}.wav", ";".join(pair)) for i, pair in zip(ids, pairs, strict=True)]
+    write_table(folder / "c.csv", [("conversation", "audio", "participants"), *rows])
+    sides = [(i, c) for i in ids for c in (1, 2)]
+    rng = np.random.default_rng(0)
+    scores = [(*a, *b, f"{rng.normal():.3f}") for k, a in enumerate(sides) for b in sides[k + 1 :]]
+    header = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
+    write_table(folder / "scores.csv", [header, *scores])
+    found = assign(folder / "c.csv", folder / "scores.csv", folder / "out")
+    bits = found.posterior.best.tolist()
+    claims = [(i, 1, pair[1 - bit]) for i, pair, bit in zip(ids, pairs, bits, strict=True)]
+    write_table(folder / "claimed.csv", [("conversation", "channel", "speaker"), *claims])
+    write_report(folder / "out", claimed=folder / "claimed.csv")
+    return folder / "out"
+
+
+@pytest.fixture(scope="session")
+def single(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("single")
+    write_table(folder / "c.csv", [("conversation", "participants"), ("only", "ann;bo")])
+    header = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
+    write_table(folder / "scores.csv", [header])
+    assign(folder / "c.csv", folder / "scores.csv", folder / "out")
+    write_report(folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory) -> Path:
+    """Every recording damaged, and linked all the same."""
+    folder = tmp_path_factory.mktemp("broken")
+    calls = simulate(shape="cgn", seed=2).conversations
+    rows = [(name, f"{name}.wav", ";".join(calls.names(m))) for m, name in enumerate(calls.ids)]
+    write_table(folder / "c.csv", [("conversation", "audio", "participants"), *rows])
+    for name in calls.ids:
+        (folder / f"{name}.wav").write_bytes(b"not sound")
+    link(folder / "c.csv", folder / "out", settings=Settings(skip_bad_audio=True))
+    write_report(folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture(scope="session")
+def calls(tmp_path_factory) -> Path:
+    """Four short calls with artificial voices: enough for `link` to run."""
+    folder = tmp_path_factory.mktemp("calls")
+    cast = dict(zip("abcd", make_voices(4, np.random.default_rng(1)), strict=True))
+    rows = []
+    for k, pair in enumerate(["ab", "bc", "ca", "ad"]):
+        samples = call(cast[pair[0]], cast[pair[1]], np.random.default_rng(k), 8.0)
+        soundfile.write(folder / f"{k}.wav", samples, RATE)
+        rows.append((f"c{k}", f"{k}.wav", ";".join(pair)))
+    write_table(folder / "conversations.csv", [("conversation", "audio", "participants"), *rows])
+    return folder
+
+
+def numbers_of(out: Path):
+    return json.loads((out / "report.json").read_text())
+
+
+def page_of(out: Path) -> str:
+    return (out / "report.html").read_text()
+
+
+class Page(HTMLParser):
+    """Tables below their headings, figures, and every address of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.figures: list[dict[str, int]] = []
+        self.addresses: list[str] = []
+        self.heading, self.inside, self.cell, self.in_figure = "", "", None, False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.addresses += [given[name] for name in ("src", "href", "action") if given.get(name)]
+        self.inside = tag
+        if tag in ("h2", "h3"):
+            self.heading = ""
+        if tag == "figure":
+            self.in_figure = True
+            self.figures.append({"text": 0, "table": 0, "own": "id" in given})
+        if tag == "svg" and self.in_figure and "aria-hidden" not in given:
+            said = given.get("aria-label") or given.get("aria-labelledby")
+            self.figures[-1]["text"] += bool(said and given.get("role") == "img")
+        if tag == "table" and self.in_figure:
+            self.figures[-1]["table"] += 1
+        if tag == "tr":
+            self.tables.setdefault(self.heading, []).append([])
+        if tag in ("td", "th"):
+            self.cell = ""
+
+    def handle_data(self, data):
+        if self.inside in ("h2", "h3"):
+            self.heading += data
+        if self.cell is not None:
+            self.cell += data
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+        self.in_figure = self.in_figure and tag != "figure"
+        if tag in ("td", "th") and self.cell is not None:
+            self.tables[self.heading][-1].append(self.cell)
+            self.cell = None
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def test_the_five_numbers_are_those_of_the_run(keyed):
+    found, run = numbers_of(keyed)["found"], json.loads((keyed / "run.json").read_text())["result"]
+    for ours, theirs in (("conversations",) * 2, ("speakers",) * 2, ("unresolvable",) * 2):
+        assert found[ours] == run[theirs]
+    assert found["settled"] == run["settled_99"]
+    assert list(numbers_of(keyed))[-1] == "times"
+
+
+def test_numbers_agree_with_evaluate(keyed, run):
+    """Both report.json and the tables that a person reads."""
+    code, text, _ = run("evaluate", keyed, "--key", keyed.parent / "key.csv", "--json")
+    expected = json.loads(text)
+    assert code == 0
+    assert numbers_of(keyed)["evaluation"] == expected
+    rows = Page(page_of(keyed)).tables["Table 2"]
+    assert len(rows) == 1 + len(expected["by_size"]) + 1
+    for cells, row in zip(rows[1:], [*expected["by_size"], expected["resolvable"]], strict=True):
+        assert int(cells[2]) == row["cliques"]
+        assert float(cells[3]) == pytest.approx(row["cross_entropy_bits"], abs=5.1e-5)
+        assert float(cells[5]) == pytest.approx(row["confusion"], abs=5.1e-5)
+        assert int(cells[7]) == row["clique_errors"]
+        assert float(cells[8].rstrip(" %")) == pytest.approx(
+            100 * row["clique_error_rate"], abs=0.051
+        )
+    table_3 = Page(page_of(keyed)).tables["Table 3"]
+    solvable = [r for r in expected["by_size"] if r["cliques"] > r["unresolvable"]]
+    for cells, row in zip(table_3[1:], [*solvable, expected["resolvable"]], strict=True):
+        assert float(cells[1]) == pytest.approx(row["resolvable_bits"], abs=5.1e-5)
+        if row["scale_ratio"] is not None:
+            assert float(cells[5]) == pytest.approx(row["scale_ratio"], abs=5.1e-3)
+
+
+def test_the_paper_stands_beside_our_values(keyed):
+    rows = Page(page_of(keyed)).tables["Table 2"]
+    assert [row[4] for row in rows[1:]] == [
+        *("1.000", "0.205", "0.201", "0.032", "0.041", "0.019", "0.078"),
+    ]
+
+
+def test_expected_targets_are_those_of_the_posterior(keyed):
+    """One of the side pairs of every link is the same person, so they add up to the links."""
+    counts = numbers_of(keyed)["recognizer"]["histograms"][-1]["table"]["counts"]
+    database, _ = load(keyed)
+    assert counts["expected targets"] == pytest.approx(len(database.links.pair), rel=0.001)
+    assert counts["targets by the key"] == len(database.links.pair)
+    with np.load(keyed / "llrs.npz", allow_pickle=False) as arrays:
+        pairs = len(arrays["score"])
+    assert counts["non-targets by the key"] == pairs - len(database.links.pair)
+    strangers = pairs - 4 * len(database.links.first)  # the file may hold known non-targets too
+    assert counts.get("known non-targets", 0) == strangers
+
+
+def test_evidence_is_the_difference_of_two_likelihoods(keyed):
+    """All evidence of a conversation, and nothing else, is what its exchange would cost."""
+    database, options = load(keyed)
+    posterior = solve(database.model, options=options)
+    table, model = database.conversations, posterior.model
+    row = next(r for r in numbers_of(keyed)["conversations"] if 0 < len(r["evidence"]) < 4)
+    m = table.index()[row["conversation"]]
+    gain = []
+    for bit in (0, 1):
+        x = posterior.best.copy()
+        x[m] = bit
+        both = x[model.first] * x[model.second]
+        gain.append(float(model.field @ x + model.coupling @ both))
+    best = int(posterior.best[m])
+    expected = (gain[best] - gain[1 - best]) / np.log(2.0)
+    assert sum(e["bits"] for e in row["evidence"]) == pytest.approx(expected, rel=1e-3)
+
+
+def test_suspects_are_the_wrong_claims(keyed):
+    found = numbers_of(keyed)["suspicious"]
+    database, _ = load(keyed)
+    claimed = read_key(keyed.parent / "claimed.csv", database.conversations).bits
+    truth = read_key(keyed.parent / "key.csv", database.conversations).bits
+    exchanged = {database.conversations.ids[m] for m in np.flatnonzero(claimed != truth)}
+    suspected = {row["conversation"] for row in found["rows"]}
+    assert len(suspected & exchanged) >= 0.7 * len(exchanged)
+    assert found["count"] == numbers_of(keyed)["found"]["suspicious"] == len(found["rows"])
+    for row in found["rows"]:
+        assert row["claimed"] == row["suggested"][::-1]
+        assert row["probability"] > 0.5
+
+
+def test_without_claims_or_key_the_page_says_what_they_would_tell(network):
+    numbers, text = numbers_of(network), page_of(network)
+    assert numbers["found"]["suspicious"] is None
+    assert numbers["evaluation"] is None
+    assert "No claims were given to check" in text
+    assert "need a key" in text
+    assert numbers["posterior"]["expected_wrong_conversations"] > 0.0
+
+
+def test_known_channels_make_the_staircase_one_step_longer(tmp_path):
+    made = simulate(shape="cgn", seed=3)
+    name = made.conversations.ids[0]
+    speaker = made.conversations.names(0)[int(made.truth[0])]
+    known = tmp_path / "known.csv"
+    write_table(known, [("conversation", "channel", "speaker"), (name, 1, speaker)])
+    out = results_of(tmp_path, shape="cgn", seed=3, known=known)
+    write_report(out)
+    steps = {row[0]: row[2] for row in numbers_of(out)["staircase"]["rows"]}
+    assert list(steps) == ["I", "II", "III", "IV", "attainable", "linked", "reviewed"]
+    assert steps["reviewed"] < steps["linked"]
+    assert "--known" not in numbers_of(out)["next"]["steps"][0]["command"].replace(
+        "--known known.csv", "", 1
+    )
+
+
+def test_a_large_clique_is_drawn_as_circles(network):
+    drawing = numbers_of(network)["database"]["drawn"][0]
+    assert drawing["circles"]
+    assert sum(edge["conversations"] for edge in drawing["edges"]) == 1500
+    assert sum(node["speakers"] for node in drawing["nodes"]) == drawing["speakers"]
+    place = layout(drawing)
+    assert np.isfinite(place).all()
+    assert len(place) == len(drawing["nodes"])
+
+
+def test_classes_of_sizes_cover_every_size_once():
+    for largest in (1, 9, 11, 20, 21, 100, 4321):
+        classes = size_classes(largest)
+        covered = [m for _, low, high in classes for m in range(low, high + 1)]
+        assert covered[:largest] == list(range(1, largest + 1))
+        assert classes[-1][1] <= largest
+
+
+def test_a_probability_below_one_is_never_shown_as_certainty():
+    assert percent(0.5) == "50.0 %"
+    assert percent(1.0) == "100.0 %"
+    for p in (0.9996, 0.999999, 1 - 1e-9, 1 - 1e-15):
+        assert "100" not in percent(p)
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def cut(text: str) -> str:
+    assert text.count("<!-- times -->") == text.count("<!-- /times -->") == 1
+    return re.sub("<!-- times -->.*<!-- /times -->", "", text, flags=re.DOTALL)
+
+
+def test_two_reports_are_the_same_but_for_the_times(keyed, tmp_path):
+    again = tmp_path / "elsewhere"
+    shutil.copytree(keyed, again)
+    (again / "timings.json").write_text('{"seconds": {"x": 1.0}, "peak_memory_bytes": 5}')
+    write_report(again, key=keyed.parent / "key.csv", claimed=keyed.parent / "claimed.csv")
+    assert cut(page_of(again)) == cut(page_of(keyed))
+    one, two = numbers_of(keyed), numbers_of(again)
+    assert one.pop("times") != two.pop("times")
+    assert one == two
+    figures = {p.name: p.read_bytes() for p in (keyed / "figures").iterdir()}
+    assert figures == {p.name: p.read_bytes() for p in (again / "figures").iterdir()}
+    assert {"staircase.svg", "staircase.pdf", "database.pdf", "det.svg"} <= set(figures)
+
+
+def test_a_new_run_removes_the_old_report(tmp_path):
+    out = results_of(tmp_path, shape="cgn", seed=1)
+    for name in ("report.html", "report.json"):
+        (out / name).write_text("old")
+    assign(tmp_path / "conversations.csv", tmp_path / "scores.npz", out)
+    assert not (out / "report.html").exists()
+    assert not (out / "report.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["keyed", "network", "hostile", "single", "broken"])
+def test_page_is_self_contained_and_every_figure_speaks(kind, request):
+    out = request.getfixturevalue(kind)
+    page = Page(page_of(out))
+    assert [a for a in page.addresses if not a.startswith(("#", "data:"))] == []
+    assert "Content-Security-Policy" in page_of(out)
+    assert (out / "report.html").stat().st_size < 3_000_000
+    assert page.figures
+    for figure in page.figures:
+        assert figure["text"] == 1
+        assert figure["table"] >= 1 or not figure["own"]  # cliques share one table
+
+
+def test_names_are_text(hostile):
+    text = page_of(hostile)
+    assert "<script>window" not in text
+    assert "<img src=x" not in text
+    assert "{{ 7 * 7 }}" in text  # a template in a name is not run
+    assert text.count(LONG) <= 8  # ids and names of the table, and not once a mention
+    assert len(text) < 1_000_000
+    assert json.loads(embedded(HOSTILE)) == HOSTILE
+    assert "<" not in embedded(HOSTILE)
+
+
+# --- commands ---------------------------------------------------------------------------------
+
+
+def test_command_report(keyed, single, run, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    out = tmp_path / "out"
+    shutil.copytree(keyed, out)
+    code, text, _ = run("report", out, "--open")
+    assert (code, text) == (0, f"report: {out / 'report.html'}\n")
+    assert opened == [(out / "report.html").as_uri()]
+    assert numbers_of(out)["evaluation"] is None
+    assert not (out / "figures" / "det.svg").exists()  # of the report with a key
+    code, text, _ = run("report", single, "--json")
+    assert code == 0
+    assert json.loads(text) == numbers_of(single)
+    code, text, err = run("report", tmp_path)
+    assert (code, text) == (2, "")
+    assert "run.json is missing" in err
+
+
+def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypatch):
+    words = ["link", calls / "conversations.csv", "-o", tmp_path / "out", "--components", 8]
+    words += ["--workers", 1]
+    code, text, _ = run(*words)
+    assert code == 0
+    assert text.endswith(f"report: {tmp_path / 'out' / 'report.html'}\n")
+    numbers = numbers_of(tmp_path / "out")
+    assert sum(row[2] + row[3] for row in numbers["recognizer"]["speech"]["rows"]) == 8
+    assert numbers["provenance"]["command"] == (
+        "spklink link conversations.csv -o OUT --components 8"
+    )
+    code, text, _ = run(*words, "--no-report")
+    assert code == 0
+    assert not (tmp_path / "out" / "report.html").exists()
+
+    def fail(*_, **__):
+        raise OSError("no room for the page")
+
+    monkeypatch.setattr("spklink.report.write_report", fail)
+    code, text, err = run(*words)
+    assert code == 2
+    assert "who is where" in text  # the results are complete and told
+    assert err == "spklink: no room for the page\n"
+    assert (tmp_path / "out" / "run.json").exists()
+
+
+# --- in a browser -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium where there is one; SPKLINK_BROWSER_REQUIRED makes its absence a failure."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if found is None:
+        if os.environ.get("SPKLINK_BROWSER_REQUIRED"):
+            pytest.fail("no chromium found: apt-get install chromium")
+        pytest.skip("no chromium found: the pages were not opened")
+    sync = pytest.importorskip("playwright.sync_api")
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a report and keeps whatever it complains about or asks the network for."""
+    contexts = []
+
+    def open_(out: Path, width: int = 1280, scheme: str = "light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.heard = []
+        page.on("console", lambda message: page.heard.append(message.text))
+        page.on("pageerror", lambda error: page.heard.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(("file:", "data:"))
+                else page.heard.append(request.url)
+            ),
+        )
+        page.goto((out / "report.html").as_uri())
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("kind", ["keyed", "network", "hostile", "single", "broken"])
+def test_pages_open_without_a_complaint(kind, request, open_page):
+    out = request.getfixturevalue(kind)
+    backgrounds = set()
+    for width in (1280, 700):
+        for scheme in ("light", "dark"):
+            page = open_page(out, width, scheme)
+            wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert wide[0] <= wide[1], f"{kind} overflows at {width}"
+            assert page.locator(".five dd").count() == 5
+            backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert page.heard == []
+    assert len(backgrounds) == 2
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert page.heard == []
+
+
+def test_point_click_and_type(keyed, open_page):
+    page = open_page(keyed)
+    edge = page.locator(".gallery .e[data-c]").first
+    edge.scroll_into_view_if_needed()
+    edge.dispatch_event("pointermove", {"clientX": 300, "clientY": 300, "bubbles": True})
+    assert "on channel 1" in page.locator("#tip").inner_text()
+    edge.dispatch_event("click", {"bubbles": True})
+    assert "Conversation" in page.locator("#detail").inner_text()
+    page.keyboard.press("Escape")
+    assert not page.locator("#detail").is_visible()
+    page.locator("#conversations button").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#detail").is_visible()
+    assert (
+        page.locator("#detail td").count() or "no evidence" in page.locator("#detail").inner_text()
+    )
+    page.keyboard.press("Escape")
+    page.locator("#search").fill("call12")
+    assert page.locator("#hits button").count() >= 9
+    assert page.heard == []
+
+
+def test_a_bundle_of_conversations_names_the_least_certain(network, open_page):
+    page = open_page(network)
+    bundle = page.locator(".gallery .e[data-e]:not([data-c=''])").first
+    bundle.dispatch_event("click", {"bubbles": True})
+    assert "conversation" in page.locator("#detail h3").inner_text()
+    page.locator("#detail li button").first.click()
+    assert "Strongest evidence" in page.locator("#detail").inner_text()
+    assert page.heard == []
+
+
+def test_hostile_names_do_nothing_and_can_be_read(hostile, open_page):
+    page = open_page(hostile)
+    for k in range(len(HOSTILE)):
+        page.locator("#conversations button[data-c]").nth(k).click()
+        page.keyboard.press("Escape")
+    page.locator("#search").fill("img src=x")
+    assert "<img src=x" in page.locator("#hits").inner_text()
+    long = page.locator("[data-long]").first
+    long.click()
+    assert LONG in long.inner_text()
+    long.press("Enter")
+    assert LONG not in long.inner_text()
+    assert page.evaluate("window.hacked") is None
+    shown = page.locator("#conversations bdi").all_inner_texts()
+    assert {name for name in HOSTILE if name != LONG} <= set(shown)
+    assert page.heard == []

@@ -1,0 +1,366 @@
+"""`link` from sound to tables, on artificial voices; interrupted, resumed, extended, damaged."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from spklink import SpklinkError, read_conversations, read_key
+from spklink.calibration.choice import Choice
+from spklink.posterior.posterior import Options
+from spklink.runs.link import Settings, link
+from spklink.worlds.voices import RATE, call, make_voices
+
+SMALL = {"components": 16}  # Gaussians: enough for a few minutes of artificial speech
+# Two circles of three people, everyone calls everyone; one pair that only calls each other.
+PAIRS = [*itertools.combinations("abc", 2), *itertools.combinations("def", 2), ("g", "h")] * 2
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory) -> Path:
+    """Fourteen calls of ten seconds with truth."""
+    folder = tmp_path_factory.mktemp("calls")
+    rng = np.random.default_rng(5)
+    cast = dict(zip("abcdefgh", make_voices(8, rng), strict=True))
+    rows, key = [], []
+    for k, pair in enumerate(PAIRS):
+        first, second = pair if rng.random() < 0.5 else pair[::-1]
+        samples = call(cast[first], cast[second], np.random.default_rng(k), 10.0)
+        soundfile.write(folder / f"{k}.wav", samples, RATE)
+        rows.append((f"c{k}", f"{k}.wav", ";".join(pair)))
+        key.append((f"c{k}", 1, first))
+    write_table(folder / "conversations.csv", ["conversation", "audio", "participants"], rows)
+    write_table(folder / "key.csv", ["conversation", "channel", "speaker"], key)
+    return folder
+
+
+def write_table(path: Path, columns, rows) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def content(out: Path) -> dict[str, bytes]:
+    """All result files but the one of clock times."""
+    return {p.name: p.read_bytes() for p in sorted(out.iterdir()) if p.suffix and is_result(p)}
+
+
+def is_result(path: Path) -> bool:
+    return path.name != "timings.json" and path.is_file()
+
+
+def run(calls: Path, out: Path, *, workers: int = 1, table: str = "conversations.csv", **more):
+    claimed, known = more.pop("claimed", None), more.pop("known", None)
+    return link(
+        calls / table,
+        out,
+        settings=Settings(**{**SMALL, **more}),
+        claimed=claimed,
+        known=known,
+        options=Options(workers=workers),
+    )
+
+
+@pytest.fixture(scope="module")
+def linked(calls, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("linked") / "out"
+    run(calls, out)
+    return out
+
+
+def test_results_of_a_run(calls, linked):
+    names = {path.name for path in linked.iterdir()}
+    assert {
+        *("assignments.csv", "cliques.csv", "sides.csv", "problems.csv", "scores.npz"),
+        *("calibration.json", "llrs.npz", "run.json", "timings.json", "cache"),
+    } <= names
+    sides = rows_of(linked / "sides.csv")
+    assert [(s["conversation"], s["channel"]) for s in sides[:2]] == [("c0", "1"), ("c0", "2")]
+    assert all(2.0 <= float(s["speech_seconds"]) <= 10.0 for s in sides)
+    assert not any(s["mark"] for s in sides)
+    table = read_conversations(calls / "conversations.csv")
+    truth = read_key(calls / "key.csv", table).bits
+    found = read_key(linked / "assignments.csv", table).bits
+    resolvable = [c["resolvable"] == "true" for c in rows_of(linked / "cliques.csv")]
+    assert resolvable == [True, True, False]
+    assert (found == truth)[: 3 * 2].mean() > 0.5  # artificial voices, ten seconds: not perfect
+
+
+def test_same_bytes_for_any_number_of_workers(calls, linked, tmp_path):
+    run(calls, tmp_path / "out", workers=2)
+    assert content(tmp_path / "out") == content(linked)
+
+
+def test_a_second_run_listens_to_nothing(calls, linked, monkeypatch):
+    from spklink.recognizers import mixture as gmm
+    from spklink.sound import features
+
+    before = content(linked)
+
+    def refuse(*_, **__):
+        raise AssertionError("this should have come from the cache")
+
+    monkeypatch.setattr(features, "front_end", refuse)
+    monkeypatch.setattr(gmm, "statistics", refuse)
+    monkeypatch.setattr(gmm, "train", refuse)
+    run(calls, linked)
+    assert content(linked) == before
+
+
+def test_new_calls_cost_only_themselves(calls, tmp_path, monkeypatch):
+    from spklink.recognizers import gmm_ubm
+    from spklink.sound import listening
+
+    rows = rows_of(calls / "conversations.csv")
+    few = [tuple(row.values()) for row in rows[:-2]]
+    write_table(calls / "few.csv", ["conversation", "audio", "participants"], few)
+    run(calls, tmp_path / "out", table="few.csv")
+    heard, trained = [], []
+    plain_hear, plain_train = listening._hear, gmm_ubm.train_recognizer
+    monkeypatch.setattr(
+        listening, "_hear", lambda job, key: heard.append(job) or plain_hear(job, key)
+    )
+    monkeypatch.setattr(
+        gmm_ubm, "train_recognizer", lambda *a, **k: trained.append(1) or plain_train(*a, **k)
+    )
+    run(calls, tmp_path / "out")
+    assert len(heard) == 2
+    assert not trained
+    run(calls, tmp_path / "out", retrain=True)
+    assert len(heard) == 2
+    assert len(trained) == 1
+
+
+def test_claims_are_checked_and_never_used(calls, linked, tmp_path):
+    table = read_conversations(calls / "conversations.csv")
+    answer = rows_of(linked / "assignments.csv")
+    sure = [a for a in answer if float(a["probability"]) > 0.9 and a["channel"] == "1"]
+    assert len(sure) >= 3
+    wrong = sure[0]
+    other = next(
+        n for n in table.names(table.index()[wrong["conversation"]]) if n != wrong["speaker"]
+    )
+    claims = [(a["conversation"], "1", a["speaker"]) for a in sure[1:]]
+    claims.append((wrong["conversation"], "1", other))
+    write_table(tmp_path / "claimed.csv", ["conversation", "channel", "speaker"], claims)
+    found = run(calls, tmp_path / "out", claimed=tmp_path / "claimed.csv")
+    suspects = rows_of(tmp_path / "out" / "suspects.csv")
+    assert found.suspects == 1
+    assert [s["conversation"] for s in suspects] == [wrong["conversation"]]
+    assert suspects[0]["claimed"] == f"{other};{wrong['speaker']}"
+    assert suspects[0]["suggested"] == f"{wrong['speaker']};{other}"
+    assert float(suspects[0]["probability"]) == pytest.approx(float(wrong["probability"]), abs=1e-9)
+    same = (tmp_path / "out" / "assignments.csv").read_bytes()
+    assert same == (linked / "assignments.csv").read_bytes()
+
+
+@pytest.fixture
+def damaged(calls, tmp_path) -> Path:
+    """One recording is no sound, one channel of another is silent, a third says too little."""
+    folder = tmp_path / "damaged"
+    shutil.copytree(calls, folder)
+    (folder / "0.wav").write_bytes(b"this is no sound")
+    samples, rate = soundfile.read(folder / "1.wav", dtype="int16")
+    samples[:, 1] = 0
+    soundfile.write(folder / "1.wav", samples, rate)
+    samples, rate = soundfile.read(folder / "2.wav", dtype="int16")
+    samples[rate:, 0] = samples[rate:, 0] // 2000
+    soundfile.write(folder / "2.wav", samples, rate)
+    return folder
+
+
+def test_bad_audio_stops_the_run_and_names_everything(damaged, tmp_path):
+    with pytest.raises(SpklinkError) as caught:
+        run(damaged, tmp_path / "out")
+    text = str(caught.value)
+    assert "c0 channel 1: unreadable" in text
+    assert "c1 channel 2: silent" in text
+    assert "--on-bad-audio skip" in text
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_bad_audio_can_be_left_out(damaged, tmp_path):
+    out = tmp_path / "out"
+    run(damaged, out, skip_bad_audio=True)
+    marks = {(s["conversation"], s["channel"]): s["mark"] for s in rows_of(out / "sides.csv")}
+    assert marks["c0", "1"] == marks["c0", "2"] == marks["c1", "2"] == "bad audio"
+    assert marks["c1", "1"] == ""
+    assert marks["c2", "1"] == "too little speech"
+    problems = rows_of(out / "problems.csv")
+    assert ("c1", "2") in {(p["conversation"], p["channel"]) for p in problems}
+    with np.load(out / "llrs.npz", allow_pickle=False) as arrays:
+        bad = {0, 1, 3, 4}  # sides of c0, the silent one of c1, the quiet one of c2
+        touched = np.isin(arrays["side_1"], list(bad)) | np.isin(arrays["side_2"], list(bad))
+        assert (arrays["score"][touched] == 0.0).all()
+        assert (arrays["score"][~touched] != 0.0).all()
+    assert len(rows_of(out / "assignments.csv")) == 2 * len(PAIRS)
+
+
+def test_background_speech_trains_instead_of_the_calls(calls, tmp_path):
+    folder = tmp_path / "background"
+    folder.mkdir()
+    cast = make_voices(6, np.random.default_rng(77))
+    for k in range(3):
+        samples = call(cast[2 * k], cast[2 * k + 1], np.random.default_rng(k), 10.0)
+        soundfile.write(folder / f"{k}.flac", samples[:, 0] if k else samples, RATE)
+    out = tmp_path / "out"
+    run(calls, out, background=folder)
+    names = list((out / "cache" / "recognizers").glob("*.json"))
+    assert json.loads(names[0].read_text())["recipe"]["background"] is not None
+    with pytest.raises(SpklinkError, match="no sound files"):
+        run(calls, tmp_path / "none", background=tmp_path / "nothing-here")
+
+
+def test_paper_preset_runs(calls, tmp_path):
+    out = tmp_path / "out"
+    run(calls, out, preset="paper", components=32)
+    assert json.loads((out / "run.json").read_text())["settings"]["preset"]["score"] == "dot"
+
+
+def test_all_pairs_are_a_scores_file_for_assign(calls, tmp_path):
+    out = tmp_path / "out"
+    run(calls, out, all_pairs=True)
+    sides = 2 * len(PAIRS)
+    with np.load(out / "scores.npz", allow_pickle=False) as arrays:
+        assert len(arrays["score"]) == sides * (sides - 1) // 2
+
+
+def test_tiny_databases_get_an_answer_that_says_it_is_not_calibrated(calls, tmp_path):
+    rows = [tuple(row.values()) for row in rows_of(calls / "conversations.csv")[:3]]
+    write_table(calls / "tiny.csv", ["conversation", "audio", "participants"], rows)
+    found = run(calls, tmp_path / "out", table="tiny.csv")
+    assert found.calibrated.learned is None
+    assert any("not calibrated" in note for note in found.notes)
+    assert json.loads((tmp_path / "out" / "calibration.json").read_text())["kind"] == "default"
+
+
+def test_calls_without_audio_are_named(write, tmp_path):
+    table = write("c.csv", "conversation,audio,participants\nx,,a;b\n")
+    with pytest.raises(SpklinkError, match=r"row 2: conversation 'x' names no audio"):
+        link(table, tmp_path / "out")
+
+
+def test_bad_settings():
+    with pytest.raises(SpklinkError, match="preset 'best'"):
+        Settings(preset="best").recognizer()
+    with pytest.raises(SpklinkError, match="at least 1"):
+        Settings(components=0).recognizer()
+
+
+def command(calls: Path, out: Path) -> list[str]:
+    words = [sys.executable, "-m", "spklink.cli.commands", "link", str(calls / "conversations.csv")]
+    return [*words, "-o", str(out), "--components", "16", "--workers", "1", "--no-report"]
+
+
+def test_killed_twenty_times_ends_with_the_same_bytes(calls, tmp_path):
+    """Kills at random moments between 5 and 95 % of a run; every other one starts from nothing."""
+    clean = tmp_path / "clean"
+    begin = time.perf_counter()
+    subprocess.run(command(calls, clean), check=True, capture_output=True)
+    whole = time.perf_counter() - begin
+    expected = content(clean)
+    moments = random.Random(3)
+    for k in range(10):
+        out = tmp_path / f"killed{k}"
+        for _ in range(2):
+            process = subprocess.Popen(
+                command(calls, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            time.sleep(moments.uniform(0.05, 0.95) * whole)
+            process.kill()
+            process.wait()
+            if (out / "run.json").exists():
+                assert content(out) == expected
+        subprocess.run(command(calls, out), check=True, capture_output=True)
+        assert content(out) == expected
+        shutil.rmtree(out)
+
+
+def test_real_calls_without_a_label(real_calls, tmp_path):
+    """All 420 calls: none wrong, and exactly the 21 exchanged ones among the claims."""
+    out = tmp_path / "out"
+    found = link(
+        real_calls / "conversations.csv",
+        out,
+        claimed=real_calls / "claimed.csv",
+        options=Options(workers=2),
+    )
+    table = found.result.database.conversations
+    truth = read_key(real_calls / "key.csv", table).bits
+    assert (found.result.posterior.best == truth).all()
+    claimed = read_key(real_calls / "claimed.csv", table).bits
+    exchanged = {table.ids[m] for m in np.flatnonzero(claimed != truth)}
+    assert len(exchanged) == 21
+    assert {s["conversation"] for s in rows_of(out / "suspects.csv")} == exchanged
+
+
+def test_every_recording_broken(calls, tmp_path):
+    """Skipping bad audio goes on even where nothing is left: nothing is known, and that is said."""
+    for k in range(len(PAIRS)):
+        (tmp_path / f"{k}.wav").write_bytes(b"not sound")
+    shutil.copy(calls / "conversations.csv", tmp_path)
+    found = run(tmp_path, tmp_path / "out", skip_bad_audio=True)
+    assert any("no side of any recording" in note for note in found.notes)
+    assert {r["probability"] for r in rows_of(tmp_path / "out" / "assignments.csv")} == {"0.5"}
+    assert len(rows_of(tmp_path / "out" / "problems.csv")) >= len(PAIRS)
+    with pytest.raises(SpklinkError):
+        run(tmp_path, tmp_path / "out")
+
+
+def test_a_key_in_the_folder_changes_nothing(calls, linked, tmp_path):
+    """The truth lies beside the table in `calls`; without it every byte is the same."""
+    shutil.copytree(calls, tmp_path / "calls", ignore=shutil.ignore_patterns("key.csv"))
+    run(tmp_path / "calls", tmp_path / "out")
+    assert content(tmp_path / "out") == content(linked)
+
+
+@pytest.fixture(scope="module")
+def many_calls(tmp_path_factory) -> Path:
+    """Two sets of people without a common call, sixty short calls each: enough to compare twice."""
+    folder = tmp_path_factory.mktemp("many")
+    rng = np.random.default_rng(6)
+    cast = dict(zip("abcdefgh", make_voices(8, rng), strict=True))
+    pairs = [*itertools.combinations("abcd", 2), *itertools.combinations("efgh", 2)] * 5
+    rows = []
+    for k, (first, second) in enumerate(pairs):
+        samples = call(cast[first], cast[second], np.random.default_rng(k), 5.0)
+        soundfile.write(folder / f"{k}.wav", samples, RATE)
+        rows.append((f"c{k}", f"{k}.wav", f"{first};{second}"))
+    write_table(folder / "conversations.csv", ["conversation", "audio", "participants"], rows)
+    return folder
+
+
+def test_voices_compared_twice_give_the_same_bytes_anywhere(many_calls, tmp_path):
+    """On any number of threads; and a saved calibration serves both comparisons."""
+    small = {"min_speech": 0.5}
+    found = run(many_calls, tmp_path / "one", **small)
+    assert found.calibrated.first is not None
+    run(many_calls, tmp_path / "two", workers=2, **small)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    again = run(
+        many_calls,
+        tmp_path / "three",
+        cache=tmp_path / "one" / "cache",
+        calibration=Choice(tmp_path / "one" / "calibration.json"),
+        **small,
+    )
+    assert again.calibrated.calibration == found.calibrated.calibration
+    same = found.result.posterior.exchanged
+    assert np.allclose(again.result.posterior.exchanged, same, atol=1e-6)
+    once = run(many_calls, tmp_path / "four", cache=tmp_path / "one" / "cache", link_wccn=False)
+    assert once.calibrated.first is None

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spklink import SpklinkError, find_cliques, read_conversations, read_key, read_scores
+from spklink.database.links import find_links
+from spklink.worlds import simulate
+from spklink.worlds.simulate import gaussian_mu, variance_ratio, write_simulation
+
+
+def test_the_papers_shape():
+    for seed in range(5):
+        made = simulate.simulate(seed=seed)
+        cliques = find_cliques(made.conversations)
+        assert len(made.conversations) == 348
+        assert len(made.conversations.speakers) == 356
+        sizes, counts = np.unique(cliques.size, return_counts=True)
+        assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {
+            1: 8, 2: 61, 3: 13, 4: 26, 5: 9, 6: 5,
+        }  # fmt: skip
+        unresolvable = cliques.size[~cliques.resolvable]
+        assert sorted(unresolvable.tolist()) == [1] * 8 + [2] * 4
+        assert cliques.speakers.max() <= 5
+
+
+@pytest.mark.parametrize("shape", ["star", "network"])
+@pytest.mark.parametrize("size", [1, 2, 3, 50, 1000])
+def test_shapes_of_any_size_are_one_clique(shape, size):
+    made = simulate.simulate(shape=shape, conversations=size)
+    assert len(made.conversations) == size
+    assert len(find_cliques(made.conversations)) == 1
+
+
+def test_star_has_one_speaker_in_every_call():
+    made = simulate.simulate(shape="star", conversations=60)
+    counts = np.bincount(made.conversations.participants.ravel())
+    assert counts.max() == 60
+    assert np.sort(counts)[-2] <= 5
+
+
+def same_speaker(made):
+    """(E, 2, 2) which of the scored side pairs are one person."""
+    people = made.conversations.participants
+    on_side = np.take_along_axis(people, np.stack([made.truth, 1 - made.truth], 1), 1)
+    return on_side[made.links.first][:, :, None] == on_side[made.links.second][:, None, :]
+
+
+@pytest.mark.parametrize("eer", [2.0, 7.0, 20.0])
+@pytest.mark.parametrize("world", ["gaussian", "plda", "t5"])
+def test_equal_error_rate_is_as_asked(world, eer):
+    made = simulate.simulate(shape="network", conversations=6000, world=world, eer=eer, seed=1)
+    target = made.llr[same_speaker(made)]
+    other = made.llr[~same_speaker(made)]
+    threshold = np.sort(np.concatenate([target, other]))
+    miss = np.searchsorted(np.sort(target), threshold) / len(target)
+    alarm = 1 - np.searchsorted(np.sort(other), threshold) / len(other)
+    found = miss[np.argmin(np.abs(miss - alarm))]
+    assert found == pytest.approx(eer / 100, rel=0.15)
+
+
+@pytest.mark.parametrize("world", ["gaussian", "plda", "t5"])
+def test_scores_are_calibrated(world):
+    """No affine correction of the scores lowers their cross entropy by more than a little."""
+    made = simulate.simulate(shape="network", conversations=6000, world=world, seed=2)
+    target = made.llr[same_speaker(made)]
+    other = made.llr[~same_speaker(made)]
+
+    def cllr(scale, offset):
+        return (
+            np.logaddexp(0, -(scale * target + offset)).mean()
+            + np.logaddexp(0, scale * other + offset).mean()
+        )
+
+    best = min(cllr(a, b) for a in np.linspace(0.5, 1.6, 23) for b in np.linspace(-1, 1, 21))
+    assert cllr(1.0, 0.0) < 1.02 * best
+
+
+def test_plda_scores_of_one_side_are_correlated():
+    """Residuals of two scores that share a side: independent in one world, not in the other."""
+    correlation = {}
+    for world in ("gaussian", "plda"):
+        made = simulate.simulate(shape="star", conversations=150, world=world)
+        same = same_speaker(made)
+        residual = made.llr - np.where(same, made.llr[same].mean(), made.llr[~same].mean())
+        residual[same] = np.nan
+        means = [np.nanmean(residual[made.links.first == m, 0, :]) for m in range(75)]
+        correlation[world] = np.nanstd(means)
+    assert correlation["plda"] > 2 * correlation["gaussian"]
+
+
+def test_known_non_targets_share_no_participant():
+    made = simulate.simulate(seed=3)
+    first, second, score = made.non_targets
+    people = made.conversations.participants
+    assert len(first) == len(score) > 1000
+    for a, b in zip(first, second, strict=True):
+        assert a != b
+        assert a // 2 == b // 2 or not set(people[a // 2]) & set(people[b // 2])
+    one_call = first // 2 == second // 2
+    assert one_call.sum() == len(people)
+
+
+def test_few_conversations_in_the_proportions_of_the_paper():
+    made = simulate.simulate(shape="cgn", conversations=50, seed=1)
+    assert len(made.conversations) == 50
+    mixed = simulate.simulate(shape="pairs", seed=1)
+    cliques = find_cliques(mixed.conversations)
+    assert 0.4 < (~cliques.resolvable[cliques.label]).mean() < 0.6
+
+
+@pytest.mark.parametrize("npz", [False, True])
+def test_written_files_read_back(tmp_path, npz):
+    made = simulate.simulate(shape="star", conversations=9, seed=5)
+    files = write_simulation(made, tmp_path, npz=npz)
+    table = read_conversations(files[0])
+    assert table.participants.shape == made.conversations.participants.shape
+    links = find_links(table)
+    assert np.array_equal(read_scores(files[1], table, links).llr, made.llr)
+    assert np.array_equal(read_key(files[2], table).bits, made.truth)
+
+
+def test_same_seed_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        write_simulation(simulate.simulate(world="plda", seed=9), tmp_path / folder)
+    for name in ("conversations.csv", "scores.csv", "key.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_numbers_behind_the_worlds():
+    assert gaussian_mu(0.07) == pytest.approx(4.356, abs=5e-4)
+    assert variance_ratio(0.02) > variance_ratio(0.2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"shape": "ring"}, "shape 'ring'"),
+        ({"world": "flat"}, "world 'flat'"),
+        ({"eer": 60.0}, "between 0.01 and 45"),
+        ({"shape": "star", "conversations": 0}, "at least 1"),
+    ],
+)
+def test_bad_settings(settings, expected):
+    with pytest.raises(SpklinkError, match=expected):
+        simulate.simulate(**settings)

@@ -12,10 +12,13 @@ class SpklinkError(Exception):
     """Something in the user's input or settings; the command line prints it as one line."""
 
 
-def problems_in(path: str | PathLike[str], problems: Sequence[str]) -> SpklinkError:
-    """All that is wrong with one file, in one error, so that it can be mended in one go."""
+def problems_in(
+    path: str | PathLike[str], problems: Sequence[str], remedy: str = ""
+) -> SpklinkError:
+    """All that is wrong with one file, in one error, so that it can be mended in one go; and what
+    can be done about all of it."""
     shown = list(problems[:SHOWN])
     if len(problems) > SHOWN:
         shown.append(f"and {len(problems) - SHOWN} more")
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
-    return SpklinkError(f"{path}: {count}{'; '.join(shown)}")
+    return SpklinkError(f"{path}: {count}{'; '.join([*shown, *filter(None, [remedy])])}")

@@ -6,8 +6,8 @@ Two forms, told apart by the header:
 Both may have the columns `prior` (probability that the first-listed participant is on channel 1)
 and `group` (conversations of different groups are never linked). Other columns are ignored.
 
-Index conventions: m = conversation in table order; participants[m, 0] is the first-listed one;
-channels count from 0 in arrays, from 1 in files.
+Index conventions: m = conversation in table order; its participants are people[listing.of(m)], in
+the order of the list, its tracks the sides sides.of(m) (module `sides`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import problems_in
 from spklink.tables import Header, open_table, require_columns, wrong_length
+
+SEPARATOR = ";"  # between the participants, and between the files, of one conversation
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,18 @@ class Conversations:
 
     ids: list[str]
     speakers: list[str]
-    participants: NDArray[np.int32]  # (M, 2), indices into `speakers`
+    listing: Numbering  # entries of the participant lists
+    people: NDArray[np.int32]  # (entries,) who is listed there, an index into `speakers`
+    sides: Numbering  # tracks
     audio: list[tuple[str, ...]] = field(repr=False)
     prior: NDArray[np.float64] = field(repr=False)  # (M,), P(first-listed is on channel 1)
     groups: list[str] = field(default_factory=lambda: [""])
     group: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     path: Path = Path()
+
+    @property
+    def participants(self) -> NDArray[np.int32]:  # to go: two_people() of module `sides`
+        return self.people.reshape(-1, TWO)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -44,10 +53,9 @@ class Conversations:
         """Conversation id → position in the table."""
         return {name: m for m, name in enumerate(self.ids)}
 
-    def names(self, m: int) -> tuple[str, str]:
-        """The two participants of conversation m, as listed."""
-        first, second = self.participants[m]
-        return self.speakers[first], self.speakers[second]
+    def names(self, m: int) -> tuple[str, ...]:
+        """The participants of conversation m, as listed."""
+        return tuple(self.speakers[k] for k in self.people[self.listing.of(m)].tolist())
 
 
 @dataclass(slots=True)
@@ -101,7 +109,7 @@ def _read_wide(
             problems.append(wrong)
             continue
         name, audio, who, prior, group = ("" if k < 0 else fields[k].strip() for k in at)
-        people = [person.strip() for person in who.split(";")] if who else []
+        people = [person.strip() for person in who.split(SEPARATOR)] if who else []
         drafts.append(_Draft(number, name, audio, people, prior, group))
     _refuse_repeated(drafts, problems)
     return drafts
@@ -153,15 +161,17 @@ def _check(draft: _Draft, problems: list[str]) -> float:
         wrong("empty participants")
     elif not all(people):
         wrong("an empty participant name")
-    elif len(people) < 2:
+    elif unfit := next((person for person in people if SEPARATOR in person), None):
+        wrong(f"participant {unfit!r} contains '{SEPARATOR}', which separates names; leave it out")
+    elif len(people) < TWO:
         wrong(f"only one participant ({people[0]!r}); a call has two")
     elif len(set(people)) < len(people):
         twice = next(person for person in people if people.count(person) > 1)
         wrong(f"participant {twice!r} twice in conversation {draft.id!r}")
-    elif len(people) > 2:
+    elif len(people) > TWO:
         wrong(f"{len(people)} participants; more than two are not supported yet")
-    files = draft.audio.split(";") if draft.audio else []
-    if len(files) > 2:
+    files = draft.audio.split(SEPARATOR) if draft.audio else []
+    if len(files) > TWO:
         wrong(f"{len(files)} audio files; more than two channels are not supported yet")
     elif files and not all(name.strip() for name in files):
         wrong("an empty name among the audio files")
@@ -178,6 +188,10 @@ def _prior(text: str, wrong: Callable[[str], None]) -> float:
     return value
 
 
+def _files(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(SEPARATOR)) if text else ()
+
+
 def _build(drafts: list[_Draft], priors: list[float], path: Path) -> Conversations:
     speakers: dict[str, int] = {}
     groups: dict[str, int] = {}
@@ -186,8 +200,10 @@ def _build(drafts: list[_Draft], priors: list[float], path: Path) -> Conversatio
     return Conversations(
         ids=[d.id for d in drafts],
         speakers=list(speakers),
-        participants=np.array(participants, np.int32).reshape(-1, 2),
-        audio=[tuple(n.strip() for n in d.audio.split(";")) if d.audio else () for d in drafts],
+        listing=numbered(map(len, participants)),
+        people=np.array([k for people in participants for k in people], np.int32),
+        sides=numbered(TWO for _ in drafts),
+        audio=[_files(d.audio) for d in drafts],
         prior=np.array(priors, np.float64),
         groups=list(groups),
         group=np.array(group, np.int32),

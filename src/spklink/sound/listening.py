@@ -240,7 +240,7 @@ def hear(
                 fatal.append(f"{conversations.ids[m]} channel {channel + 1}: {why}")
     if fatal and not skip_bad:
         remedy = "mend or remove these recordings, or use --on-bad-audio skip"
-        raise problems_in(conversations.path, [*fatal, remedy] if len(fatal) < 20 else fatal)
+        raise problems_in(conversations.path, fatal, remedy)
     return Sound(heard, marks, folder)
 
 

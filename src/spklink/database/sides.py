@@ -1,0 +1,169 @@
+"""How the tracks of conversations are numbered, who is on them, and who certainly is not.
+
+A *side* is one track of one conversation: a channel of its recording. Sides are numbered through,
+conversation by conversation in table order, so those of conversation m are start[m] up to below
+start[m + 1] however many tracks each has. Entries of participant lists are numbered the same way.
+Tracks and positions in a list count from 0 in arrays, tracks from 1 in files.
+
+Nothing here is about two tracks but the last part: inference gives a conversation one bit, so it
+needs exactly two tracks and two listed people. That is said there, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.arrays import ranges
+
+if TYPE_CHECKING:
+    from spklink.database.conversations import Conversations
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Bits = NDArray[np.int8]  # (M,) 0 = as listed, 1 = exchanged, -1 = not known
+NO_CONVERSATION, NO_TRACK = -1, -2  # what `SideFinder` says of a side that is not in the table
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Things numbered conversation by conversation: sides, or entries of participant lists."""
+
+    start: Ints  # (M + 1,)
+
+    def __len__(self) -> int:
+        """How many there are in all."""
+        return int(self.start[-1])
+
+    def of(self, m: int) -> slice:
+        """Those of conversation m."""
+        return slice(int(self.start[m]), int(self.start[m + 1]))
+
+    @property
+    def counts(self) -> Ints:
+        """(M,) how many each conversation has."""
+        return np.diff(self.start)
+
+    @cached_property
+    def conversation(self) -> Ints:
+        """The conversation of each."""
+        return np.repeat(np.arange(len(self.start) - 1), self.counts)
+
+    @cached_property
+    def position(self) -> Ints:
+        """The place of each within its conversation: the track of a side, from 0."""
+        return ranges(np.zeros(len(self.start) - 1, np.int64), self.counts)
+
+
+def numbered(counts: Iterable[int]) -> Numbering:
+    """The numbering of so many things a conversation."""
+    return Numbering(np.concatenate([[0], np.cumsum(list(counts), dtype=np.int64)]))
+
+
+class SideFinder:
+    """From a conversation and a track as files name them to the number of a side."""
+
+    def __init__(self, conversations: Conversations) -> None:
+        self.where = conversations.index()
+        self.start = conversations.sides.start.tolist()
+        most = int(conversations.sides.counts.max(initial=0))
+        self.track = {str(k + 1): k for k in range(most)}
+
+    def __call__(self, conversation: str, track: str) -> int:
+        """The side; NO_CONVERSATION where the table has no such conversation, NO_TRACK where that
+        has no such track."""
+        m = self.where.get(conversation)
+        if m is None:
+            m = self.where.get(conversation.strip(), NO_CONVERSATION)
+        k = self.track.get(track)
+        if k is None:
+            k = self.track.get(track.strip())
+        if k is None:
+            return NO_TRACK
+        if m < 0:
+            return NO_CONVERSATION
+        side = self.start[m] + k
+        return side if side < self.start[m + 1] else NO_TRACK
+
+    def tracks(self) -> str:
+        """What a track may be called, for messages."""
+        names = list(self.track)
+        return " or ".join(names) if len(names) <= 2 else f"1 to {names[-1]}"
+
+
+def side_name(conversations: Conversations, side: int) -> str:
+    """A side as messages name it."""
+    sides = conversations.sides
+    return f"{conversations.ids[sides.conversation[side]]} channel {sides.position[side] + 1}"
+
+
+# --- who is certainly somebody else ---------------------------------------------------------------
+
+
+def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints) -> Mask:
+    """Whether two sides belong to one conversation, or to two that share no participant."""
+    m, n = (conversations.sides.conversation[side] for side in (side_1, side_2))
+    one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
+    shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
+    return np.asarray(~shared | (m == n))
+
+
+def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Mask:
+    """(rows, columns) true where the conversations of two sides share no participant."""
+    m, n = (conversations.sides.conversation[side] for side in (rows, columns))
+    one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
+    shared = np.zeros((len(rows), len(columns)), bool)
+    for a in range(one.shape[1]):
+        for b in range(two.shape[1]):
+            shared |= one[:, a, None] == two[None, :, b]
+    return ~shared
+
+
+def _lists(conversations: Conversations, nobody: int) -> NDArray[np.int32]:
+    """(M, longest list) participants, filled up with `nobody`."""
+    listing = conversations.listing
+    longest = int(listing.counts.max(initial=0))
+    if (listing.counts == longest).all():
+        return conversations.people.reshape(-1, longest)
+    table = np.full((len(conversations), longest), nobody, np.int32)
+    table[listing.conversation, listing.position] = conversations.people
+    return table
+
+
+# --- where inference needs exactly two ------------------------------------------------------------
+
+TWO = 2  # tracks, and listed people, of every conversation
+
+
+def two_people(conversations: Conversations) -> NDArray[np.int32]:
+    """(M, 2) the first- and the second-listed participant: what a conversation's bit is about."""
+    return conversations.people.reshape(-1, TWO)
+
+
+def track_of(position: NDArray[np.int8], bit: NDArray[np.int8] | int) -> NDArray[np.int8]:
+    """The track of the person at this place in the list: with bit 0 as listed, with 1 the other."""
+    return position ^ bit
+
+
+def speakers_on(conversations: Conversations, bits: Bits) -> Ints:
+    """(sides,) who is on each side under a configuration; -1 where nobody says."""
+    turned = np.maximum(bits, 0)
+    seats = np.stack([turned, 1 - turned], axis=1)
+    speaker = np.take_along_axis(two_people(conversations), seats, axis=1)
+    return np.where(bits[:, None] >= 0, speaker, -1).ravel().astype(np.int64)
+
+
+def names_on(conversations: Conversations, m: int, bit: int) -> tuple[str, ...]:
+    """Who is on the tracks of one conversation, by name."""
+    first, second = conversations.names(m)
+    return (second, first) if bit else (first, second)
+
+
+def squares(of_pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(E, 2, 2) values of needed side pairs: track of the first conversation, of the second."""
+    return of_pairs.reshape(-1, TWO, TWO)

@@ -41,24 +41,32 @@ class Cliques:
 
 def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None = None) -> Cliques:
     """Connected components; `certain` marks conversations whose channels are known."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     people = speaker_nodes(conversations)
-    count = int(people.max()) + 1 if people.size else 0
-    # Speakers are the nodes and conversations the edges: a graph no larger than the table.
-    ones = np.ones(len(people), np.int8)
-    graph = coo_matrix((ones, (people[:, 0], people[:, 1])), shape=(count, count))
-    component = connected_components(graph, directed=False)[1]
-    label = _by_first_appearance(component[people[:, 0]])
+    label = _by_first_appearance(connected(conversations, people))
     number = int(label.max()) + 1 if len(label) else 0
-    owner = np.zeros(count, np.int64)
-    owner[people.ravel()] = np.repeat(label, 2)
+    owner = np.zeros(int(people.max()) + 1 if people.size else 0, np.int64)
+    owner[people] = label[conversations.listing.conversation]
     speakers = np.bincount(owner, minlength=number)
     resolvable = speakers > 2
     if certain is not None:
         resolvable |= np.bincount(label, weights=certain, minlength=number) > 0
     return number_cliques(label, speakers, resolvable)
+
+
+def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArray[np.int32]:
+    """(M,) the component of every conversation; `people` numbers the entries of the lists."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    count = int(people.max()) + 1 if people.size else 0
+    # Speakers are the nodes, each list ties its people to its first: no larger than the table.
+    listing = conversations.listing
+    first = people[listing.start[:-1]]
+    further = np.flatnonzero(listing.position > 0)
+    ends = first[listing.conversation[further]], people[further]
+    graph = coo_matrix((np.ones(len(further), np.int8), ends), shape=(count, count))
+    component = connected_components(graph, directed=False)[1]
+    return np.asarray(component[first], np.int32)
 
 
 def number_cliques(

@@ -43,7 +43,7 @@ class Conversations:
     path: Path = Path()
 
     @property
-    def participants(self) -> NDArray[np.int32]:  # to go: two_people() of module `sides`
+    def participants(self) -> NDArray[np.int32]:  # to go: two_each() of module `sides`
         return self.people.reshape(-1, TWO)
 
     def __len__(self) -> int:

@@ -1,10 +1,15 @@
 """Which conversations share a speaker.
 
 A *link* joins two conversations through one shared speaker; a *pair* is two conversations that have
-one link or two. Speakers of different groups are never the same here.
+one link or more. Speakers of different groups are never the same here.
 
-Index conventions: i < j conversations in table order, e = pair, positions 0 and 1 = first- and
-second-listed participant. Pairs are sorted by (i, j).
+Each pair of conversations *needs* the scores of all side pairs between them: every track of the
+first with every track of the second. These are numbered through, pair by pair, the tracks of the
+first conversation as rows; the *candidates* of a link are the side pairs of its pair, one of which
+is its speaker twice.
+
+Index conventions: i < j conversations in table order, e = pair, position = place in a participant
+list, from 0. Pairs are sorted by (i, j).
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from numpy.typing import NDArray
 
 from spklink.arrays import ranges
 from spklink.database.conversations import Conversations
+from spklink.database.sides import Numbering
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,12 @@ class Links:
 
 
 def speaker_nodes(conversations: Conversations) -> NDArray[np.int64]:
-    """(M, 2) participants numbered apart in every group, 0..n-1."""
-    people = conversations.participants.astype(np.int64)
+    """(entries of the lists,) participants numbered apart in every group, 0..n-1."""
+    people = conversations.people.astype(np.int64)
     if len(conversations.groups) > 1:
-        people = people + conversations.group[:, None] * np.int64(len(conversations.speakers))
-        people = np.unique(people, return_inverse=True)[1].reshape(people.shape).astype(np.int64)
+        group = conversations.group[conversations.listing.conversation]
+        people = people + group * np.int64(len(conversations.speakers))
+        people = np.unique(people, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return people
 
 
@@ -43,9 +50,10 @@ def find_links(conversations: Conversations, *, consecutive: bool = False) -> Li
     """Every two conversations of every speaker, or (consecutive) only neighbours in table order."""
     people = speaker_nodes(conversations)
     # Appearances sorted by speaker, and in table order within a speaker.
-    order = np.argsort(people.ravel(), kind="stable")
-    conversation, position = (order // 2).astype(np.int32), (order % 2).astype(np.int8)
-    calls = np.bincount(people.ravel())
+    order = np.argsort(people, kind="stable")
+    conversation = conversations.listing.conversation[order].astype(np.int32)
+    position = conversations.listing.position[order].astype(np.int8)
+    calls = np.bincount(people)
     rank = ranges(np.zeros(len(calls), np.int64), calls)
     later = np.repeat(calls, calls) - 1 - rank
     if consecutive:
@@ -62,3 +70,23 @@ def find_links(conversations: Conversations, *, consecutive: bool = False) -> Li
         position_second=position[b],
         calls=np.repeat(calls, calls)[a].astype(np.int32),
     )
+
+
+def pair_starts(links: Links, sides: Numbering) -> NDArray[np.int64]:
+    """(E + 1,) where the needed side pairs of each pair of conversations begin."""
+    counts = sides.counts
+    return np.concatenate([[0], np.cumsum(counts[links.first] * counts[links.second])])
+
+
+def needed_sides(links: Links, sides: Numbering) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Both sides of every needed side pair."""
+    rows, columns = sides.counts[links.first], sides.counts[links.second]
+    side_1 = ranges(sides.start[links.first], rows)
+    side_2 = ranges(np.repeat(sides.start[links.second], rows), np.repeat(columns, rows))
+    return np.repeat(side_1, np.repeat(columns, rows)), side_2
+
+
+def candidates(links: Links, sides: Numbering) -> NDArray[np.int64]:
+    """The needed side pairs (their numbers) of every link, one link after the other."""
+    start = pair_starts(links, sides)
+    return ranges(start[links.pair], np.diff(start)[links.pair])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,9 +140,9 @@ def _lists(conversations: Conversations, nobody: int) -> NDArray[np.int32]:
 TWO = 2  # tracks, and listed people, of every conversation
 
 
-def two_people(conversations: Conversations) -> NDArray[np.int32]:
-    """(M, 2) the first- and the second-listed participant: what a conversation's bit is about."""
-    return conversations.people.reshape(-1, TWO)
+def two_each(values: NDArray[Any]) -> NDArray[Any]:
+    """(M, 2) values of sides, or of the entries of participant lists, by conversation."""
+    return values.reshape(-1, TWO)
 
 
 def track_of(position: NDArray[np.int8], bit: NDArray[np.int8] | int) -> NDArray[np.int8]:
@@ -154,7 +154,7 @@ def speakers_on(conversations: Conversations, bits: Bits) -> Ints:
     """(sides,) who is on each side under a configuration; -1 where nobody says."""
     turned = np.maximum(bits, 0)
     seats = np.stack([turned, 1 - turned], axis=1)
-    speaker = np.take_along_axis(two_people(conversations), seats, axis=1)
+    speaker = np.take_along_axis(two_each(conversations.people), seats, axis=1)
     return np.where(bits[:, None] >= 0, speaker, -1).ravel().astype(np.int64)
 
 

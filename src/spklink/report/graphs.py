@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spklink.arrays import ranges
 from spklink.database.links import speaker_nodes
+from spklink.database.sides import two_each
 from spklink.report.details import KINDS, kind_of, open_bits, significant, suspects
 from spklink.report.results import Results
 
@@ -90,7 +91,7 @@ def draw(results: Results, k: int) -> Drawing:
     """One clique: its speakers or circles of speakers, its conversations or bundles of them."""
     cliques = results.posterior.model.cliques
     members = cliques.members(k)
-    nodes, ends = np.unique(speaker_nodes(results.table)[members], return_inverse=True)
+    nodes, ends = np.unique(two_each(speaker_nodes(results.table))[members], return_inverse=True)
     ends = ends.reshape(-1, 2)
     low = results.posterior.confidence()[1][members]
     drawing = {
@@ -103,7 +104,7 @@ def draw(results: Results, k: int) -> Drawing:
         "circles": len(members) > MOST_IN_ONE,
     }
     names = np.empty(len(nodes), np.int64)
-    names[ends.ravel()] = results.table.participants[members].ravel()
+    names[ends.ravel()] = two_each(results.table.people)[members].ravel()
     if drawing["circles"]:
         return drawing | _circles(results, members, names, ends)
     return drawing | _people(results, members, names, ends)

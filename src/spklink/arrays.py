@@ -1,4 +1,4 @@
-"""Two array operations that numpy lacks a name for."""
+"""Array operations that numpy lacks a name for, and when two numbers are the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+EQUAL = 1e-9  # probabilities and log-probabilities closer than this are the same but for rounding
 
 
 def ranges(start: NDArray[Any], count: NDArray[Any]) -> NDArray[np.int64]:

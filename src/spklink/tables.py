@@ -1,8 +1,9 @@
-"""Reading and writing the files that people see: CSV tables, JSON, arrays.
+"""Reading and writing what people see: CSV tables, JSON, arrays.
 
-Reading accepts a byte-order mark and either line ending, and nothing but UTF-8. Rows are counted as
-a spreadsheet does: the header is row 1. Writing goes to a temporary name that is then renamed, so a
-file is either whole or as it was before.
+A table is a CSV file or, in the library, a pandas DataFrame or plain rows (a mapping each); every
+reader takes all of them. Reading a file accepts a byte-order mark and either line ending, and
+nothing but UTF-8. Rows are counted as a spreadsheet does: the header is row 1. Writing goes to a
+temporary name that is then renamed, so a file is either whole or as it was before.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from spklink.errors import SpklinkError, problems_in
 
 csv.field_size_limit(1 << 24)
 TEMPORARY = "writing"  # ending of files that are not whole yet
+SEPARATOR = ";"  # between several things in one cell: participants, files
+Table = Any  # a path, a Content, a DataFrame, or an iterable of mappings: pandas is not imported
 
 
 @dataclass(frozen=True)
@@ -40,25 +43,88 @@ class Header:
         return self.names.index(name) if name in self.names else -1
 
 
+@dataclass(frozen=True)
+class Content:
+    """A table as it was when it was read: what is parsed, hashed and kept is the same."""
+
+    path: Path  # a name for messages, where it was no file
+    data: bytes
+    file: bool = True
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def read_table(table: Table, name: str = "table") -> Content:
+    """All of a table, read once; `name` is what messages call rows that come from no file."""
+    if isinstance(table, Content):
+        return table
+    if isinstance(table, str | os.PathLike):
+        path = Path(table)
+        try:
+            return Content(path, path.read_bytes())
+        except OSError as error:
+            raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
+    columns, rows = _given_rows(table, name)
+    return Content(Path(name), csv_bytes(columns, rows), file=False)
+
+
+def _given_rows(table: Any, name: str) -> tuple[list[str], list[list[str]]]:
+    """The columns and cells of a DataFrame or of rows."""
+    if hasattr(table, "columns") and hasattr(table, "itertuples"):
+        columns = [str(column) for column in table.columns]
+        return columns, [[_cell(v) for v in row] for row in table.itertuples(index=False)]
+    rows = list(table) if isinstance(table, Iterable) else []
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise SpklinkError(
+            f"{name}: give a file, a DataFrame, or rows as a list of dictionaries, "
+            f"not {type(table).__name__}"
+        )
+    columns = list(dict.fromkeys(str(column) for row in rows for column in row))
+    return columns, [[_cell(row.get(column)) for column in columns] for row in rows]
+
+
+def _cell(value: Any) -> str:
+    """A cell as a file would have it: nothing for None and NaN, several things with semicolons."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, list | tuple):
+        return SEPARATOR.join(map(str, value))
+    return str(value)
+
+
 @contextmanager
 def open_table(
-    path: str | os.PathLike[str],
+    table: Table, name: str = "table"
 ) -> Iterator[tuple[Header, Iterator[tuple[int, list[str]]]]]:
-    """The header and the (row number, fields) of a CSV file; blank lines are passed over."""
-    path = Path(path)
+    """The header and the (row number, fields) of a table; blank lines are passed over."""
+    if isinstance(table, str | os.PathLike):  # as a stream: scores may be larger than memory
+        path = Path(table)
+        source: Any = path
+    else:
+        content = read_table(table, name)
+        path, source = content.path, io.BytesIO(content.data)
+    reader: Any = None
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with _text(source) as file:
             reader = csv.reader(file, strict=True)
-            names = [name.strip() for name in next(reader, [])]
+            names = [column.strip() for column in next(reader, [])]
             if not any(names):
                 raise SpklinkError(f"{path}: empty; a table starts with a row of column names")
             yield Header(path, names), _numbered(reader)
     except UnicodeDecodeError:
-        raise SpklinkError(f"{path}: {_undecodable_line(path)}") from None
+        raise SpklinkError(f"{path}: {_undecodable_line(source)}") from None
     except csv.Error as error:
         raise SpklinkError(f"{path}: line {reader.line_num}: not valid CSV ({error})") from None
     except OSError as error:
         raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _text(source: Path | io.BytesIO) -> Any:
+    if isinstance(source, Path):
+        return source.open(encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
 
 
 def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -93,8 +159,8 @@ def require_columns(header: Header, names: Sequence[str]) -> None:
         raise problems_in(header.path, problems)
 
 
-def _undecodable_line(path: Path) -> str:
-    with path.open("rb") as file:
+def _undecodable_line(source: Path | io.BytesIO) -> str:
+    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
@@ -152,12 +218,23 @@ def write_csv(
     path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
     with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-        text.flush()
-        text.detach()
+        _put_csv(file, columns, rows)
+
+
+def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """The content of a CSV file."""
+    file = io.BytesIO()
+    _put_csv(file, columns, rows)
+    return file.getvalue()
+
+
+def _put_csv(file: BinaryIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    text.flush()
+    text.detach()
 
 
 def write_json(path: str | os.PathLike[str], value: Mapping[str, Any]) -> None:

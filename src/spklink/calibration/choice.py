@@ -21,27 +21,21 @@ from spklink.calibration.curves import (
     Calibration,
     Line,
     TooLittleError,
-    pair_speech,
     stated_default,
     supervised,
 )
-from spklink.calibration.label_free import (
-    LabelFree,
-    Pairs,
-    label_free,
-    learn_weight,
-    what_is_missing,
-)
+from spklink.calibration.label_free import LabelFree, label_free, what_is_missing
+from spklink.calibration.pairs import Pairs
+from spklink.calibration.weight import learn_weight
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
-from spklink.database.links import Links
+from spklink.database.links import needed_sides
+from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
-from spklink.scores.needed import Scores, SideScores, needed_sides
-from spklink.scores.trials import side_speakers
-from spklink.sound.speech_table import read_sides
+from spklink.scores.needed import SideScores
 from spklink.tables import read_json
 
 Floats = NDArray[np.float64]
@@ -104,8 +98,8 @@ class Calibrated:
     posterior: Posterior
     calibration: Calibration
     weight: Weight
-    llr: Floats  # (E, 2, 2)
-    non_target_llr: Floats
+    llr: Floats  # (P,)
+    non_targets: SideScores  # log-likelihood-ratios too
     learned: LabelFree | None = None
     note: str = ""  # what a person should know
     first: Calibration | None = None  # of the first comparison, where voices were compared twice
@@ -221,7 +215,7 @@ def _fallen_back(pairs: Pairs, choice: Choice, why: str) -> tuple[Calibration, s
     if choice.fallback is not None:
         line = saved.load(choice.fallback, first=choice.first)
         return line, f"{why}; the calibration in {choice.fallback} is used instead"
-    scores = np.concatenate([pairs.scores[pairs.usable], pairs.non_targets])
+    scores = np.concatenate([pairs.scores[pairs.usable], pairs.non_targets.score])
     line = stated_default(scores, why)
     return line, f"{line.source}; give --calibration FILE of a similar database"
 
@@ -244,43 +238,15 @@ def _doubts(learned: LabelFree, missing: str) -> str:
 
 
 def _finished(pairs: Pairs, line: Calibration, weight: Weight, posterior: Posterior) -> Calibrated:
-    others = line(pairs.non_targets, pairs.non_target_speech)
+    others = pairs.calibrated_non_targets(line)
     return Calibrated(posterior, line, weight, pairs.calibrated(line), others)
-
-
-def pairs_of(
-    conversations: Conversations,
-    links: Links,
-    scores: Scores,
-    sides: str | PathLike[str] | None = None,
-) -> tuple[Pairs, SideScores]:
-    """What calibration learns from, with the seconds of speech where a table of sides tells them;
-    and the known non-targets that are usable."""
-    others, (one, two) = scores.non_targets, needed_sides(links)
-    if sides is None:
-        every = np.ones(scores.llr.shape, np.bool_)
-        return Pairs(links, scores.llr, every, others.score), others
-    seconds, usable = read_sides(sides, conversations)
-    good = usable[others.side_1] & usable[others.side_2]
-    others = SideScores(others.side_1[good], others.side_2[good], others.score[good])
-    pairs = Pairs(
-        links=links,
-        scores=scores.llr,
-        usable=(usable[one] & usable[two]).reshape(-1, 2, 2),
-        non_targets=others.score,
-        speech=pair_speech(seconds, one, two).reshape(-1, 2, 2),
-        non_target_speech=pair_speech(seconds, others.side_1, others.side_2),
-    )
-    return pairs, others
 
 
 def learn(
     conversations: Conversations,
-    links: Links,
-    scores: Scores,
+    pairs: Pairs,
     choice: Choice,
     *,
-    sides: str | PathLike[str] | None = None,
     key: Labels | None = None,
     known: Labels | None = None,
     weight: Weight | None = None,
@@ -289,7 +255,6 @@ def learn(
 ) -> dict[str, Any]:
     """A calibration to keep, and how it came about: by a key where there is one. Unlike a run that
     needs some answer, this refuses where there is too little to learn from."""
-    pairs, _ = pairs_of(conversations, links, scores, sides)
     if key is not None:
         line = with_key(conversations, pairs, key.bits, choice.kind)
         rule = weight
@@ -310,15 +275,14 @@ def with_key(
 ) -> Calibration:
     """From the truth: 0 or 1 for every conversation, -1 where it is not known. Different speakers
     are the known non-targets, as they are without labels."""
-    links = pairs.links
     chosen = Choice(kind=kind).kind_for(pairs)
-    speaker = side_speakers(conversations, bits).reshape(-1, 2)
-    one, two = speaker[links.first][:, :, None], speaker[links.second][:, None, :]
+    speaker = speakers_on(conversations, bits)
+    one, two = (speaker[side] for side in needed_sides(pairs.links, conversations.sides))
     same = (one == two) & (one >= 0) & pairs.usable
     speech = None if pairs.speech is None else pairs.speech[same]
     return supervised(
         pairs.scores[same],
-        pairs.non_targets,
+        pairs.non_targets.score,
         chosen,
         speech_same=speech,
         speech_other=pairs.non_target_speech,

@@ -29,14 +29,11 @@ from spklink.calibration.curves import (
     fit,
     standard,
 )
+from spklink.calibration.pairs import Pairs
 from spklink.database.cliques import Cliques
-from spklink.database.links import Links
-from spklink.measures.evaluation import score_cliques
-from spklink.posterior.likelihood import Weight
-from spklink.posterior.posterior import Options, Posterior
+from spklink.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Solve = Callable[[Floats], Posterior]
 STARTS = (0.5, 0.15, 1.5)  # first scales, a standard deviation of the known non-targets
 ROUNDS = 60
@@ -45,24 +42,6 @@ QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do
 ENOUGH_CONVERSATIONS = 30  # that share a speaker; fewer teach something, but not reliably
 FEWEST_CONVERSATIONS = 10  # below, a guess is as good
 FEWEST_NON_TARGETS = 30
-FEWEST_CLIQUES = 30  # with known channels, to learn how a speaker's calls count together
-BETAS = (0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 4.0)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """What there is to learn from: scores of linked calls, and of certainly different people."""
-
-    links: Links
-    scores: Floats  # (E, 2, 2)
-    usable: Mask  # (E, 2, 2)
-    non_targets: Floats  # (N,)
-    speech: Floats | None = None  # (E, 2, 2), see module `calibration`
-    non_target_speech: Floats | None = None  # (N,)
-
-    def calibrated(self, calibration: Calibration) -> Floats:
-        """(E, 2, 2) log-likelihood-ratios; 0 where a side is not usable."""
-        return np.where(self.usable, calibration(self.scores, self.speech), 0.0)
 
 
 @dataclass(frozen=True)
@@ -131,12 +110,8 @@ def label_free(
     `wrong_lists` is the share of pairs that the lists may wrongly call one person: it makes a floor
     under all log-likelihood-ratios.
     """
-    centre, spread = standard(pairs.non_targets)
-    inner = replace(
-        pairs,
-        scores=(pairs.scores - centre) / spread,
-        non_targets=(pairs.non_targets - centre) / spread,
-    )
+    centre, spread = standard(pairs.non_targets.score)
+    inner = pairs.standardised(centre, spread)
     learner = _Learner(inner, solve, "lr" if kind == "pav" else kind, wrong_lists, tell)
     runs = [learner.run(STARTS[0])]
     if runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
@@ -187,21 +162,21 @@ class _Learner:
         return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)
 
     def _same(self, posterior: Posterior) -> Floats:
-        """(L, 2, 2) how probable each pair of sides is the shared speaker of its link."""
-        links = self.pairs.links
-        return posterior.link_probabilities(links) * self.pairs.usable[links.pair]
+        """(C,) how probable each candidate is the shared speaker of its link."""
+        chance = posterior.candidate_probabilities(self.pairs.links)
+        return chance * self.pairs.usable[self.pairs.candidates]
 
     def expected(self, posterior: Posterior) -> Trials:
         """Candidates with their probability, and the known non-targets."""
-        pairs, place = self.pairs, self.pairs.links.pair
-        same = self._same(posterior).ravel()
+        pairs = self.pairs
+        same = self._same(posterior)
         kept = same > 0.0
         if not kept.any():
             raise TooLittleError("no two conversations with usable sound share a speaker")
-        speech = None
+        at, speech = pairs.candidates[kept], None
         if pairs.speech is not None and pairs.non_target_speech is not None:
-            speech = np.concatenate([pairs.speech[place].ravel()[kept], pairs.non_target_speech])
-        scores = np.concatenate([pairs.scores[place].ravel()[kept], pairs.non_targets])
+            speech = np.concatenate([pairs.speech[at], pairs.non_target_speech])
+        scores = np.concatenate([pairs.scores[at], pairs.non_targets.score])
         none = np.zeros(len(pairs.non_targets))
         return Trials(
             scores=scores,
@@ -221,34 +196,3 @@ class _Learner:
                 "than different-speaker ones; are the participant lists right?"
             )
         return found
-
-
-def learn_weight(
-    solve: Callable[[Weight], Posterior],
-    truth: NDArray[np.int8],
-    options: Options | None = None,
-) -> Weight | None:
-    """How the calls of one speaker count together, w(n; beta), where known channels can tell.
-
-    `solve` gives the posterior under a weight rule without those channels; `truth` has them, and -1
-    elsewhere. The beta under which the known channels are most probable, on cliques that it was not
-    chosen on, is taken if it beats the paper's 2/n there by two standard errors; else None. Without
-    any known channel nothing tells: a posterior is always most content with its own confidence.
-    """
-    paper = score_cliques(solve(Weight()), truth, options=options)
-    telling = np.flatnonzero(paper.resolvable & np.isfinite(paper.cross_high))
-    if len(telling) < FEWEST_CLIQUES:
-        return None
-
-    def cost(weight: Weight) -> Floats:
-        scores = score_cliques(solve(weight), truth, options=options)
-        return np.asarray((scores.cross_low + scores.cross_high)[telling] / 2.0)
-
-    base = cost(Weight())
-    gain = np.stack([base - cost(Weight("book", beta)) for beta in BETAS])
-    fold, held_out = np.arange(len(telling)) % 2, np.empty(len(telling))
-    for f in (0, 1):
-        held_out[fold == f] = gain[np.argmax(gain[:, fold != f].sum(axis=1))][fold == f]
-    if held_out.mean() <= 2.0 * held_out.std(ddof=1) / np.sqrt(len(telling)):
-        return None
-    return Weight("book", BETAS[int(np.argmax(gain.sum(axis=1)))])

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import problems_in
-from spklink.tables import Header, open_table, require_columns, wrong_length
-
-SEPARATOR = ";"  # between the participants, and between the files, of one conversation
+from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,11 @@ class _Draft:
     group: str
 
 
-def read_conversations(path: str | PathLike[str]) -> Conversations:
-    """Read either form of the table; every problem of the file is in the one error raised."""
+def read_conversations(table: Table) -> Conversations:
+    """Read either form of the table (a file, a DataFrame or rows); every problem of it is in the
+    one error raised."""
     problems: list[str] = []
-    with open_table(path) as (header, rows):
+    with open_table(table, "conversations") as (header, rows):
         long_form = header.column("participant") >= 0 and header.column("participants") < 0
         require_columns(header, ["conversation", "participant" if long_form else "participants"])
         read = _read_long if long_form else _read_wide
@@ -82,8 +81,8 @@ def read_conversations(path: str | PathLike[str]) -> Conversations:
     if not drafts and not problems:
         problems.append("no conversations below the header")
     if problems:
-        raise problems_in(path, problems)
-    return _build(drafts, priors, Path(path))
+        raise problems_in(header.path, problems)
+    return _build(drafts, priors, header.path)
 
 
 def make_conversations(

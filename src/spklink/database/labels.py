@@ -8,14 +8,15 @@ A label is turned into a bit: 0 = channels as listed (first-listed participant o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
+from spklink.database.sides import exchanged
 from spklink.errors import problems_in
-from spklink.tables import open_table, require_columns, wrong_length
+from spklink.tables import Table, open_table, require_columns, wrong_length
 
 
 @dataclass(frozen=True)
@@ -32,23 +33,23 @@ class Labels:
         return np.where(certain, np.nan_to_num(self.exchanged), -1).astype(np.int8)
 
 
-def read_known(path: str | PathLike[str], conversations: Conversations) -> Labels:
+def read_known(table: Table, conversations: Conversations) -> Labels:
     """Known channels: every row must be about a conversation of the table."""
-    return _read(path, conversations, evidence=True)
+    return _read(table, conversations, evidence=True)
 
 
-def read_key(path: str | PathLike[str], conversations: Conversations) -> Labels:
+def read_key(table: Table, conversations: Conversations) -> Labels:
     """The truth for evaluation: certain, rows about other conversations are counted and ignored."""
-    return _read(path, conversations, evidence=False)
+    return _read(table, conversations, evidence=False)
 
 
-def _read(path: str | PathLike[str], conversations: Conversations, *, evidence: bool) -> Labels:
+def _read(table: Table, conversations: Conversations, *, evidence: bool) -> Labels:
     where = conversations.index()
-    exchanged = np.full(len(conversations), np.nan)
+    turned = np.full(len(conversations), np.nan)
     said_in: dict[int, int] = {}
     problems: list[str] = []
     foreign = 0
-    with open_table(path) as (header, rows):
+    with open_table(table, "labels") as (header, rows):
         require_columns(header, ["conversation", "channel", "speaker"])
         columns = [header.column(n) for n in ("conversation", "channel", "speaker")]
         chance = header.column("probability") if evidence else -1
@@ -65,16 +66,16 @@ def _read(path: str | PathLike[str], conversations: Conversations, *, evidence: 
             value = _exchanged(conversations, m, name, channel, speaker, text)
             if isinstance(value, str):
                 problems.append(f"row {number}: {value}")
-            elif m in said_in and abs(exchanged[m] - value) > 1e-9:
+            elif m in said_in and abs(turned[m] - value) > EQUAL:
                 problems.append(
                     f"row {number}: contradicts row {said_in[m]} about conversation {name!r}"
                 )
             else:
-                exchanged[m] = value
+                turned[m] = value
                 said_in.setdefault(m, number)
     if problems:
-        raise problems_in(path, problems)
-    return Labels(exchanged, foreign)
+        raise problems_in(header.path, problems)
+    return Labels(turned, foreign)
 
 
 def _exchanged(
@@ -83,8 +84,9 @@ def _exchanged(
     """Probability of exchanged that one row states, or what is wrong with the row."""
     if m < 0:
         return f"no conversation {name!r} in {conversations.path.name}"
-    if channel not in ("1", "2"):
-        return f"channel {channel!r} is not 1 or 2"
+    tracks = [str(k + 1) for k in range(int(conversations.sides.counts[m]))]
+    if channel not in tracks:
+        return f"channel {channel!r} is not {' or '.join(tracks)}"
     people = conversations.names(m)
     if speaker not in people:
         return (
@@ -96,5 +98,5 @@ def _exchanged(
         chance = float("nan")
     if not 0.0 <= chance <= 1.0:
         return f"probability {probability!r} is not between 0 and 1"
-    as_listed = (channel == "1") == (speaker == people[0])
-    return 1.0 - chance if as_listed else chance
+    turned = exchanged(people.index(speaker), tracks.index(channel))
+    return chance if turned else 1.0 - chance

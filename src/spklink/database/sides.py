@@ -150,6 +150,11 @@ def track_of(position: NDArray[np.int8], bit: NDArray[np.int8] | int) -> NDArray
     return position ^ bit
 
 
+def exchanged(position: int, track: int) -> bool:
+    """Whether the person at this place in the list is on this track with bit 1."""
+    return position != track
+
+
 def speakers_on(conversations: Conversations, bits: Bits) -> Ints:
     """(sides,) who is on each side under a configuration; -1 where nobody says."""
     turned = np.maximum(bits, 0)

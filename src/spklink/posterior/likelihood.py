@@ -27,6 +27,7 @@ from spklink.database.cliques import Cliques, number_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
+from spklink.database.sides import squares, track_of
 from spklink.errors import SpklinkError
 
 Floats = NDArray[np.float64]
@@ -108,13 +109,13 @@ class Model:
 
 def link_terms(links: Links, llr: Floats, weight: Weight) -> Floats:
     """(L, 2, 2) what each link adds to the log-likelihood for the bits of its two conversations."""
-    terms = np.empty((len(links.pair), 2, 2))
+    of_pair = squares(llr)
+    terms = np.empty((len(links.pair), *of_pair.shape[1:]))
     w = weight.of(links.calls)
     for x in (0, 1):
         for y in (0, 1):
-            # A speaker listed at position p is on channel p with bit 0, on the other with bit 1.
-            u, v = links.position_first ^ x, links.position_second ^ y
-            terms[:, x, y] = w * llr[links.pair, u, v]
+            u, v = track_of(links.position_first, x), track_of(links.position_second, y)
+            terms[:, x, y] = w * of_pair[links.pair, u, v]
     return terms
 
 
@@ -127,7 +128,7 @@ def build_model(
     weight: Weight | None = None,
     prior: Prior | None = None,
 ) -> Model:
-    """Fields and couplings from the (E, 2, 2) log-likelihood-ratios of the pairs of `links`."""
+    """Fields and couplings from the log-likelihood-ratios of the needed side pairs of `links`."""
     terms = link_terms(links, llr, weight or Weight())
     base = terms[:, 0, 0]
     size, pairs = len(conversations), len(links.first)

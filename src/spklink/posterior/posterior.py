@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.links import Links
+from spklink.database.sides import squares, track_of
 from spklink.errors import SpklinkError
 from spklink.posterior.inference.beliefs import EXACT
 from spklink.posterior.inference.enumeration import LIMIT, enumerate_all, k_best
@@ -33,6 +34,7 @@ Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
 Tell = Callable[[int, int], None]  # hears (cliques done, cliques in all)
 SEED_STRIDE = 1_000_003  # between the seeds of two runs
+SETTLED = 0.99  # a conversation whose low end is this probable, or more, counts as settled
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,10 @@ class Posterior:
             np.where(turned, self.exchanged_high, 1.0 - self.exchanged_low),
         )
 
+    def settled(self) -> NDArray[np.bool_]:
+        """(M,) conversations that need no further listening."""
+        return np.asarray(self.confidence()[1] >= SETTLED)
+
     def best_configurations(self, clique: int, k: int) -> tuple[Bits, Floats]:
         """The k most probable configurations of a clique: (k, size) bits, (k,) probabilities."""
         networks = take(condition(self.model, self.bits), np.array([clique]))
@@ -143,17 +149,18 @@ class Posterior:
         full[:, self.bits[members] < 0] = bits
         return full, np.exp(log_probability)
 
-    def link_probabilities(self, links: Links) -> Floats:
-        """(L, 2, 2): P(its speaker is on channel u of the first call and v of the second)."""
+    def candidate_probabilities(self, links: Links) -> Floats:
+        """(C,) how probable each candidate of every link (module `links`) is its speaker twice."""
         both = self.both_exchanged[links.pair]
         i = self.exchanged[links.first[links.pair]]
         j = self.exchanged[links.second[links.pair]]
         table = np.stack([1.0 - i - j + both, j - both, i - both, both], axis=1)
-        table = np.clip(table, 0.0, 1.0).reshape(-1, 2, 2)
+        table = squares(np.clip(table, 0.0, 1.0))
         rows = np.arange(len(table))[:, None, None]
-        u = links.position_first[:, None, None] ^ np.array([[0], [1]])
-        v = links.position_second[:, None, None] ^ np.array([[0, 1]])
-        return np.asarray(table[rows, u, v])
+        # Whose bits put the speaker on tracks u and v: a track and a bit change places here.
+        x = track_of(links.position_first[:, None, None], np.array([[0], [1]], np.int8))
+        y = track_of(links.position_second[:, None, None], np.array([[0, 1]], np.int8))
+        return np.asarray(table[rows, x, y]).ravel()
 
     def given(self, channels: Mapping[int, int], *, options: Options | None = None) -> Posterior:
         """The posterior once more conversations are known: {conversation: 0 or 1}.

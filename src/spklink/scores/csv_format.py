@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.scores.needed import BAD_CHANNEL, CHUNK, COLUMNS, Collector, side_index
+from spklink.database.sides import NO_TRACK, SideFinder
+from spklink.scores.files import CHUNK, COLUMNS, Collector
 from spklink.tables import open_table, require_columns, wrong_length
 
 
 def read(path: Path, collector: Collector) -> None:
-    where = collector.conversations.index()
+    find = SideFinder(collector.conversations)
     with open_table(path) as (header, rows):
         require_columns(header, COLUMNS)
         at = [header.column(name) for name in COLUMNS]
@@ -24,22 +25,21 @@ def read(path: Path, collector: Collector) -> None:
                     collector.problems.append(wrong)
                 else:
                     good.append((number, fields))
-            _add_rows(good, at, where, collector)
+            _add_rows(good, at, find, collector)
 
 
 def _add_rows(
-    rows: list[tuple[int, list[str]]], at: list[int], where: dict[str, int], collector: Collector
+    rows: list[tuple[int, list[str]]], at: list[int], find: SideFinder, collector: Collector
 ) -> None:
     places = [number for number, _ in rows]
-    sides = [
-        np.array([side_index(f[at[c]], f[at[c + 1]], where) for _, f in rows], np.int64)
-        for c in (0, 2)
-    ]
+    sides = [np.array([find(f[at[c]], f[at[c + 1]]) for _, f in rows], np.int64) for c in (0, 2)]
     score = np.array([_number(f[at[4]]) for _, f in rows], np.float64)
-    for k in np.flatnonzero((sides[0] == BAD_CHANNEL) | (sides[1] == BAD_CHANNEL)):
+    for k in np.flatnonzero((sides[0] == NO_TRACK) | (sides[1] == NO_TRACK)):
         fields = rows[k][1]
         found = " and ".join(repr(fields[at[c]]) for c in (1, 3))
-        collector.problems.append(f"row {places[k]}: channels {found}; a channel is 1 or 2")
+        collector.problems.append(
+            f"row {places[k]}: channels {found}; a channel is {find.tracks()}"
+        )
     for k in np.flatnonzero(np.isnan(score)):
         text = rows[k][1][at[4]].strip()
         if text.lower().lstrip("+-") != "nan":

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
-from spklink.database.links import Links
+from spklink.database.sides import NO_TRACK, SideFinder
 from spklink.errors import SpklinkError
-from spklink.scores.needed import BAD_CHANNEL, CHUNK, Collector, known_non_targets, side_index
+from spklink.scores.files import CHUNK, Collector
+from spklink.scores.needed import known_non_targets
 
 Floats = NDArray[np.float64]
 BLOCK_CELLS = 1 << 23  # cells of a dense matrix at a time
@@ -45,7 +46,7 @@ def read(path: Path, collector: Collector) -> None:
 def _npz_sides(
     archive: zipfile.ZipFile, names: set[str], collector: Collector
 ) -> NDArray[np.int64]:
-    """Side index 2m + channel of each entry, -1 for conversations that are not in the table."""
+    """The side of each entry, negative for conversations that are not in the table."""
     for name in ("conversation", "channel"):
         if name not in names:
             raise SpklinkError(f"needs an array '{name}' with one entry a side")
@@ -55,13 +56,12 @@ def _npz_sides(
             f"conversation {conversation.shape} and channel {channel.shape} must be two lists "
             "of one length"
         )
-    where = collector.conversations.index()
+    find = SideFinder(collector.conversations)
     side = np.array(
-        [side_index(str(c), str(ch), where) for c, ch in zip(conversation, channel, strict=True)],
-        np.int64,
+        [find(str(c), str(ch)) for c, ch in zip(conversation, channel, strict=True)], np.int64
     )
-    for k in np.flatnonzero(side == BAD_CHANNEL):
-        collector.problems.append(f"side {k}: channel {channel[k]}; a channel is 1 or 2")
+    for k in np.flatnonzero(side == NO_TRACK):
+        collector.problems.append(f"side {k}: channel {channel[k]}; a channel is {find.tracks()}")
     known = np.flatnonzero(side >= 0)
     value, count = np.unique(side[known], return_counts=True)
     for repeated in value[count > 1]:
@@ -127,11 +127,11 @@ def _add_dense(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Col
     n = len(side)
     if shape != (n, n):
         raise SpklinkError(f"matrix scores is {shape} where {n} sides are listed")
-    column = np.full(2 * len(collector.conversations), -1, np.int64)
+    column = np.full(len(collector.conversations.sides), -1, np.int64)
     column[side[side >= 0]] = np.flatnonzero(side >= 0)
-    halves = [np.full(len(collector.llr), np.nan) for _ in range(2)]
+    halves = [np.full(len(collector.needed), np.nan) for _ in range(2)]
     sample = _Sample(collector, column)
-    neighbours = _Neighbours(collector.links, len(collector.conversations))
+    neighbours = _Neighbours(collector)
     rows, begin = max(1, BLOCK_CELLS // max(n, 1)), 0
     for flat in _blocks(member, dtype, n * n, rows * n) if n else ():
         block = flat.reshape(-1, n).astype(np.float64)
@@ -149,8 +149,8 @@ def _add_dense(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Col
         collector.problems.append(
             f"not symmetric: {collector.name(int(k))} is {low[k]:g} and {high[k]:g}"
         )
-    collector.llr[:] = (low + high) / 2.0
-    kept = len(collector.llr) - int(np.isnan(collector.llr).sum())
+    collector.needed[:] = (low + high) / 2.0
+    kept = len(collector.needed) - int(np.isnan(collector.needed).sum())
     collector.others = n * (n - 1) // 2 - kept
 
 
@@ -188,10 +188,11 @@ def _refuse_infinite(block: Floats, begin: int, collector: Collector) -> None:
 class _Neighbours:
     """For a row of the matrix, the columns that are needed, found from the sorted pairs."""
 
-    def __init__(self, links: Links, size: int) -> None:
-        self.ends = (links.first, links.second)
+    def __init__(self, collector: Collector) -> None:
+        links, self.sides = collector.links, collector.conversations.sides
+        self.ends, self.pair_start = (links.first, links.second), collector.start
         self.order = (np.arange(len(links.first)), np.argsort(links.second, kind="stable"))
-        steps = np.arange(size + 1)
+        steps = np.arange(len(collector.conversations) + 1)
         self.start = [
             np.searchsorted(end[order], steps)
             for end, order in zip(self.ends, self.order, strict=True)
@@ -200,17 +201,21 @@ class _Neighbours:
     def of(
         self, side: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """(row, other side, place in llr) with the row's side as the first, then as the second."""
+        """(row, other side, number of the needed pair) with the row's side as the first, then as
+        the second."""
         rows = np.flatnonzero(side >= 0)
-        m, c = side[rows] // 2, side[rows] % 2
+        m, own = self.sides.conversation[side[rows]], self.sides.position[side[rows]]
+        counts = self.sides.counts
         for half in (0, 1):
             start = self.start[half][m]
-            count = self.start[half][m + 1] - start
-            e = self.order[half][ranges(start, count)]
-            row, own = np.repeat(rows, count), np.repeat(c, count)
-            other = 2 * self.ends[1 - half][e].astype(np.int64)[:, None] + np.array([0, 1])
-            u, v = (
-                (own[:, None], np.array([0, 1])) if half == 0 else (np.array([0, 1]), own[:, None])
+            linked = self.start[half][m + 1] - start
+            e = self.order[half][ranges(start, linked)]
+            tracks = counts[self.ends[1 - half][e]]  # of the other conversation
+            e, row, mine = (
+                np.repeat(values, tracks)
+                for values in (e, np.repeat(rows, linked), np.repeat(own, linked))
             )
-            at = 4 * e[:, None] + 2 * u + v
-            yield np.repeat(row, 2), other.ravel(), np.broadcast_to(at, other.shape).ravel()
+            theirs = ranges(np.zeros(len(tracks), np.int64), tracks)
+            other = self.sides.start[self.ends[1 - half][e]] + theirs
+            u, v = (mine, theirs) if half == 0 else (theirs, mine)
+            yield row, other, self.pair_start[e] + counts[self.ends[1][e]] * u + v

@@ -11,19 +11,12 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import find_links
+from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
-from spklink.scores.needed import read_all_scores
+from spklink.scores.files import read_all_scores
 
 Floats = NDArray[Any]  # float32 or float64
 Sides = NDArray[np.int64]
-
-
-def side_speakers(conversations: Conversations, bits: NDArray[np.int8]) -> NDArray[np.int64]:
-    """(2M,) who is on each side; -1 where there is no key."""
-    turned = np.maximum(bits, 0)
-    channels = np.stack([turned, 1 - turned], axis=1)
-    speaker = np.take_along_axis(conversations.participants, channels, axis=1)
-    return np.where(bits[:, None] >= 0, speaker, -1).ravel().astype(np.int64)
 
 
 def read_trials(
@@ -33,8 +26,8 @@ def read_trials(
 
     One name in two groups may or may not be one person: such pairs are left out.
     """
-    speaker = side_speakers(conversations, key.bits)
-    group = np.repeat(conversations.group, 2)
+    speaker = speakers_on(conversations, key.bits)
+    group = conversations.group[conversations.sides.conversation]
     parts: tuple[list[Floats], list[Floats]] = ([], [])
 
     def observe(side_1: Sides, side_2: Sides, score: NDArray[np.float64]) -> None:

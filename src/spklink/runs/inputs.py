@@ -1,0 +1,72 @@
+"""The inputs of a run: each table is read once, and what was read is what is hashed and kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spklink.errors import SpklinkError
+from spklink.tables import Content, Table, read_table, sha256
+
+
+@dataclass(frozen=True)
+class Given:
+    """A file that is only named and hashed: too large, or read elsewhere."""
+
+    path: Path
+    sha256: str
+    file: bool = True
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything a run was given, by the name of its option."""
+
+    given: Mapping[str, Content | Given]
+
+    def table(self, name: str) -> Content | None:
+        """A table as it was read; None where none was given."""
+        found = self.given.get(name)
+        return found if isinstance(found, Content) else None
+
+    def as_json(self, folder: Path) -> dict[str, dict[str, str | None]]:
+        """Where each file is, seen from a folder, and its hash."""
+        return {
+            name: {
+                "file": path_from(folder, one.path) if one.file else None,
+                "sha256": one.sha256,
+            }
+            for name, one in self.given.items()
+        }
+
+
+def read_inputs(
+    tables: Mapping[str, Table | None], files: Mapping[str, Any] | None = None
+) -> Inputs:
+    """Read all tables now, before any long work; name and hash all other files."""
+    found: dict[str, Content | Given] = {
+        name: read_table(table, name) for name, table in tables.items() if table is not None
+    }
+    for name, path in (files or {}).items():
+        if isinstance(path, str | os.PathLike):
+            found[name] = _named(Path(path))
+    return Inputs(found)
+
+
+def _named(path: Path) -> Given:
+    try:
+        return Given(path, sha256(path))
+    except OSError as error:
+        raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
+    """A path as it has to be written in a file that lies in `folder`, with / between its parts."""
+    there = Path(path).absolute()
+    try:
+        return Path(os.path.relpath(there, folder.absolute())).as_posix()
+    except ValueError:  # another drive
+        return there.as_posix()

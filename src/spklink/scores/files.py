@@ -1,0 +1,161 @@
+"""Scores in and out of files: only what is needed is kept. Two forms:
+
+.csv   conversation_1,channel_1,conversation_2,channel_2,score    (order of the two sides free)
+.npz   conversation, channel: one entry a side; and either side_1, side_2, score (index triples,
+       from 0) or scores, a dense symmetric matrix whose diagonal is ignored. No pickle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from spklink.database.conversations import Conversations
+from spklink.database.links import Links, needed_sides, pair_starts
+from spklink.database.sides import side_name
+from spklink.errors import SpklinkError, problems_in
+from spklink.scores.needed import NON_TARGETS, Floats, Scores, Sides, SideScores
+from spklink.scores.sample import Sampler
+from spklink.tables import write_npz
+
+Observe = Callable[[Sides, Sides, Floats], None]
+CHUNK = 1 << 17  # rows or triples at a time
+COLUMNS = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
+
+
+@dataclass
+class Collector:
+    """Takes in scores by the numbers of their sides, keeps the needed ones and a sample of known
+    non-targets, gathers problems. `observe` is shown every finite score of sides in the table."""
+
+    conversations: Conversations
+    links: Links
+    observe: Observe | None = None
+    problems: list[str] = field(default_factory=list)
+    others: int = 0
+
+    def __post_init__(self) -> None:
+        size = len(self.conversations)
+        self.key = self.links.first.astype(np.int64) * size + self.links.second
+        self.start = pair_starts(self.links, self.conversations.sides)
+        self.needed = np.full(int(self.start[-1]), np.nan)
+        self.sampler = Sampler(self.conversations, NON_TARGETS)
+
+    def positions(self, side_1: Sides, side_2: Sides) -> Sides:
+        """Number of each needed side pair, -1 where it is not needed."""
+        sides = self.conversations.sides
+        low, high = np.minimum(side_1, side_2), np.maximum(side_1, side_2)
+        second = sides.conversation[high]
+        key = sides.conversation[low] * len(self.conversations) + second
+        e = np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
+        needed = (low >= 0) & (self.key[e] == key if len(self.key) else False)
+        row, column = sides.position[low], sides.position[high]
+        return np.where(needed, self.start[e] + sides.counts[second] * row + column, -1)
+
+    def add(
+        self,
+        side_1: Sides,
+        side_2: Sides,
+        score: Floats,
+        place: Sequence[int],
+        word: str,
+    ) -> None:
+        """Store one chunk; `place` and `word` name each entry in messages ("row 7")."""
+        for k in np.flatnonzero(~np.isfinite(score)).tolist():
+            self.problems.append(f"{word} {place[k]}: score is {score[k]}, not a finite number")
+        at = self.positions(side_1, side_2)
+        self.show(side_1, side_2, score)
+        self.sampler.add(side_1[at < 0], side_2[at < 0], score[at < 0])
+        self.needed[at[(at >= 0) & ~np.isfinite(score)]] = 0.0  # named already, so not missing too
+        kept = np.flatnonzero((at >= 0) & np.isfinite(score))
+        self.others += int((at < 0).sum())
+        at, new = at[kept], score[kept]
+        before = self.needed[at]
+        again = ~np.isnan(before) & (before != new)
+        self._refuse(kept[again], before[again], score, place, word)
+        self.needed[at] = new
+        # A row that was overwritten within the chunk finds another value than its own.
+        after = self.needed[at]
+        again = np.isnan(before) & (after != new)
+        self._refuse(kept[again], after[again], score, place, word)
+
+    def show(self, side_1: Sides, side_2: Sides, score: Floats) -> None:
+        """Let `observe` see the finite scores of two different sides of the table."""
+        if self.observe is not None:
+            seen = (side_1 >= 0) & (side_2 >= 0) & (side_1 != side_2) & np.isfinite(score)
+            self.observe(side_1[seen], side_2[seen], score[seen])
+
+    def _refuse(
+        self, bad: Sides, other: Floats, score: Floats, place: Sequence[int], word: str
+    ) -> None:
+        for k, value in zip(bad.tolist(), other.tolist(), strict=True):
+            self.problems.append(
+                f"{word} {place[k]}: score {score[k]:g} where the same two sides have {value:g} "
+                "elsewhere in the file"
+            )
+
+    def finish(self, path: str | PathLike[str]) -> Scores:
+        missing = np.flatnonzero(np.isnan(self.needed))
+        if len(missing):
+            shown = [self.name(int(at)) for at in missing[:3]]
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            self.problems.append(
+                f"{len(missing)} needed side pairs of {len(self.needed)} have no score: "
+                f"{', '.join(shown)}{more}"
+            )
+        if self.problems:
+            raise problems_in(path, self.problems)
+        return Scores(self.needed, self.others, self.sampler.finish())
+
+    def name(self, at: int) -> str:
+        """A needed side pair in words."""
+        one, two = (int(side[at]) for side in needed_sides(self.links, self.conversations.sides))
+        return f"{side_name(self.conversations, one)} with {side_name(self.conversations, two)}"
+
+
+def read_scores(path: str | PathLike[str], conversations: Conversations, links: Links) -> Scores:
+    """The scores of all needed side pairs, from .csv or .npz; every problem in one error."""
+    collector = Collector(conversations, links)
+    _read_into(path, collector)
+    return collector.finish(path)
+
+
+def read_all_scores(
+    path: str | PathLike[str], conversations: Conversations, links: Links, observe: Observe
+) -> None:
+    """Show `observe` all scores of a file between sides of the table, a chunk at a time."""
+    collector = Collector(conversations, links, observe)
+    _read_into(path, collector)
+    if collector.problems:
+        raise problems_in(path, collector.problems)
+
+
+def _read_into(path: str | PathLike[str], collector: Collector) -> None:
+    from spklink.scores import csv_format, npz_format
+
+    readers = {".csv": csv_format.read, ".npz": npz_format.read}
+    read = readers.get(Path(path).suffix.lower())
+    if read is None:
+        raise SpklinkError(f"{path}: scores must be a .csv or .npz file")
+    read(Path(path), collector)
+
+
+def write_scores(
+    path: str | PathLike[str], conversations: Conversations, scores: SideScores
+) -> None:
+    """Index triples as .npz, with the list of all sides."""
+    sides = conversations.sides
+    write_npz(
+        path,
+        {
+            "conversation": np.repeat(np.array(conversations.ids, dtype=np.str_), sides.counts),
+            "channel": (sides.position + 1).astype(np.int8),
+            "side_1": scores.side_1.astype(np.int32),
+            "side_2": scores.side_2.astype(np.int32),
+            "score": scores.score,
+        },
+    )

@@ -27,6 +27,7 @@ from spklink.errors import SpklinkError, problems_in
 
 csv.field_size_limit(1 << 24)
 TEMPORARY = "writing"  # ending of files that are not whole yet
+NUMBERS = {"probability", "low", "high"}  # columns that are written with ten digits
 SEPARATOR = ";"  # between several things in one cell: participants, files
 Table = Any  # a path, a Content, a DataFrame, or an iterable of mappings: pandas is not imported
 
@@ -257,6 +258,18 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any,
             entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(entry, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
+
+
+def to_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
+    """A pandas DataFrame; text that is a number in every row becomes numbers."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("DataFrames need pandas: pip install 'spklink[pandas]'") from None
+    frame = pandas.DataFrame(list(rows), columns=list(columns))
+    for name in NUMBERS.intersection(columns):
+        frame[name] = frame[name].astype(float)
+    return frame
 
 
 def probability_text(value: float) -> str:

@@ -6,10 +6,9 @@ or a default, and says so in plain words.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +62,21 @@ class Choice:
             saved.load(path)
             saved_weight(path)
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any], kind: str | None = None) -> Choice:
+        """What options ask for; `kind` is that of the recipe, unless they name one."""
+        get = options.get
+        return cls(
+            source=get("calibration", LABELFREE),
+            kind=get("kind") or kind,
+            fallback=get("fallback"),
+            wrong_lists=get("wrong_lists", 0.0),
+        )
+
+    def named_files(self) -> dict[str, str | PathLike[str]]:
+        """The saved calibrations, by the names that run.json has for them."""
+        return {f"calibration_{k}": path for k, path in enumerate(self.files(), start=1)}
+
     def files(self) -> list[str | PathLike[str]]:
         """The saved calibrations it names."""
         return [
@@ -74,16 +88,6 @@ class Choice:
     def rule(self) -> Weight:
         """The weight rule saved with a calibration; else the paper's."""
         return Weight() if self.source in (LABELFREE, NONE) else saved_weight(self.source)
-
-    def as_json(self) -> dict[str, Any]:
-        """Files by name only: a folder of results does not tell where it was made."""
-        plain = self.source in (LABELFREE, NONE)
-        return {
-            "source": str(self.source) if plain else Path(self.source).name,
-            "kind": self.kind,
-            "fallback": None if self.fallback is None else Path(self.fallback).name,
-            "wrong_lists": self.wrong_lists,
-        }
 
     def kind_for(self, pairs: Pairs) -> str:
         if self.kind == "lr-dur" and pairs.speech is None:
@@ -197,6 +201,13 @@ def _given(choice: Choice) -> Calibration:
     if choice.source == NONE:
         return Line(1.0, 0.0, kind=NONE)
     return saved.load(choice.source, first=choice.first)
+
+
+def compared_twice(choice: Choice) -> bool:
+    """Whether a saved calibration is about voices that were compared twice."""
+    if choice.source in (LABELFREE, NONE):
+        return False
+    return read_json(choice.source).get("first") is not None
 
 
 def saved_weight(path: str | PathLike[str]) -> Weight:

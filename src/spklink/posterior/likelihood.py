@@ -32,6 +32,7 @@ from spklink.errors import SpklinkError
 
 Floats = NDArray[np.float64]
 WEIGHTS = ("paper", "chain", "book")
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,14 @@ class Weight:
             return np.ones_like(n)
         beta = float(self.beta or 0.0)
         return (1.0 + 2.0 * beta) / (1.0 + n * beta)
+
+
+def asked_weight(name: str, beta: float | None) -> Weight | None:
+    """The rule that options ask for: `auto` leaves it to calibration, and a beta alone asks for the
+    rule that has one."""
+    if name == AUTO:
+        return None if beta is None else Weight("book", beta)
+    return Weight(name, beta)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.sides import names_on
 from spklink.posterior.likelihood import link_terms
+from spklink.posterior.posterior import SETTLED
 from spklink.report.results import Results
-from spklink.runs.claims import find_suspects, people
+from spklink.runs.claims import find_suspects
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -91,12 +93,10 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
     doubted = set(suspects(results).tolist())
     rows = []
     for m in chosen:
-        first, second = (results.table.names(m)[c ^ int(results.posterior.best[m])] for c in (0, 1))
         k = int(cliques.label[m])
         row = {
             "conversation": results.table.ids[m],
-            "channel_1": first,
-            "channel_2": second,
+            "speakers": list(names_on(results.table, m, int(results.posterior.best[m]))),
             "probability": chance(figures[0][m]),
             "low": chance(figures[1][m]),
             "high": chance(figures[2][m]),
@@ -107,9 +107,10 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
             "suspicious": m in doubted,
             "evidence": evidence[m],
         }
-        if results.sides is not None:
-            row["speech_seconds"] = results.sides.seconds[2 * m : 2 * m + 2].tolist()
-            row["marks"] = results.sides.marks[2 * m : 2 * m + 2]
+        if results.speech is not None:
+            sides = results.table.sides.of(m)
+            row["speech_seconds"] = results.speech.seconds[sides].tolist()
+            row["marks"] = results.speech.marks[sides]
         rows.append(row)
     return rows
 
@@ -121,7 +122,7 @@ def kind_of(low: float, resolvable: bool) -> str:
     return next(name for name, least in KINDS if low >= least)
 
 
-KINDS = (("settled", 0.99), ("likely", 0.9), ("leaning", 0.75), ("open", -1.0))
+KINDS = (("settled", SETTLED), ("likely", 0.9), ("leaning", 0.75), ("open", -1.0))
 
 
 def gather_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
@@ -129,13 +130,15 @@ def gather_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[d
     found: dict[int, list[tuple[float, int, int]]] = {m: [] for m in chosen}
     wanted = np.zeros(len(results.table), np.bool_)
     wanted[list(found)] = True
-    links, best = results.database.links, results.posterior.best
-    terms = link_terms(links, results.database.scores.llr, results.weight)
+    evidence, best = results.evidence, results.posterior.best
+    links = evidence.links
+    terms = link_terms(links, evidence.scores.needed, evidence.weight)
     i, j = links.first[links.pair], links.second[links.pair]
     here = np.flatnonzero(wanted[i] | wanted[j])
     x, y = best[i[here]], best[j[here]]
     as_is = terms[here, x, y]
-    speaker = results.table.participants[i[here], links.position_first[here]]
+    listing = results.table.listing
+    speaker = results.table.people[listing.start[i[here]] + links.position_first[here]]
     for mine, other, turned in (
         (i[here], j[here], terms[here, 1 - x, y]),
         (j[here], i[here], terms[here, x, 1 - y]),
@@ -175,8 +178,8 @@ def suspicious(results: Results) -> dict[str, Any] | None:
                 "conversation": results.table.ids[m],
                 "probability": chance(wrong[m]),
                 "bits": _odds_bits(float(wrong[m])),
-                "claimed": people(results.table, m, bit).split(";", 1),
-                "suggested": people(results.table, m, 1 - bit).split(";", 1),
+                "claimed": list(names_on(results.table, m, bit)),
+                "suggested": list(names_on(results.table, m, 1 - bit)),
                 "evidence": [row | {"bits": sign * row["bits"]} for row in evidence[m]],
             }
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from spklink.arrays import ranges
 from spklink.database.links import speaker_nodes
 from spklink.database.sides import two_each
+from spklink.posterior.posterior import SETTLED
 from spklink.report.details import KINDS, kind_of, open_bits, significant, suspects
 from spklink.report.results import Results
 
@@ -100,7 +101,7 @@ def draw(results: Results, k: int) -> Drawing:
         "speakers": len(nodes),
         "bits": significant(results.posterior.entropy_bits[k]),
         "resolvable": bool(cliques.resolvable[k]),
-        "settled": int((low >= 0.99).sum()),
+        "settled": int((low >= SETTLED).sum()),
         "circles": len(members) > MOST_IN_ONE,
     }
     names = np.empty(len(nodes), np.int64)
@@ -146,7 +147,7 @@ def _circles(results: Results, members: Ints, names: Ints, ends: Ints) -> Drawin
             {
                 "ends": [int(v) for v in pair[rows[0]]],
                 "conversations": len(rows),
-                "settled": int((low[rows] >= 0.99).sum()),
+                "settled": int((low[rows] >= SETTLED).sum()),
                 "bits": significant(bits[rows].sum()),
                 "kind": _kind_of_bundle(share),
                 "suspicious": bool(doubted[rows].any()),

@@ -44,6 +44,7 @@ def gather(results: Results) -> dict[str, Any]:
     return _all_finite(
         {
             "spklink": results.run["spklink"],
+            "tracks": int(results.table.sides.counts.max()),
             "asked": asked(results),
             "found": found(results),
             "next": next_steps(results),
@@ -219,7 +220,7 @@ def _by_size(results: Results, sure: Any) -> Table:
         here = (cliques.size >= low) & (cliques.size <= high) & cliques.resolvable
         if here.any():
             calls = here[cliques.label]
-            settled = float((results.posterior.confidence()[1][calls] >= 0.99).mean())
+            settled = float(results.posterior.settled()[calls].mean())
             rows.append(
                 [
                     name,
@@ -292,7 +293,7 @@ def ends(row: dict[str, Any], name: str) -> float | list[float] | None:
 
 def problems(results: Results) -> dict[str, Any]:
     """What was odd about recordings, and which sides were not used."""
-    marks = [] if results.sides is None else results.sides.marks
+    marks = [] if results.speech is None else results.speech.marks
     kinds = sorted({mark for mark in marks if mark})
     return {
         "listened": results.linked,

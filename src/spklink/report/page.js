@@ -30,27 +30,27 @@
       value.append(...parts);
       list.append(make("dt", title), value);
     };
-    [0, 1].forEach((side) => {
-      const parts = [name(row[1 + side])];
-      if (row[9]) parts.push(`, ${row[9][side]} s of speech`);
-      if (row[10] && row[10][side]) parts.push(`, not used: ${row[10][side]}`);
-      say(`channel ${side + 1}`, ...parts);
+    row[1].forEach((speaker, track) => {
+      const parts = [name(speaker)];
+      if (row[8]) parts.push(`, ${row[8][track]} s of speech`);
+      if (row[9] && row[9][track]) parts.push(`, not used: ${row[9][track]}`);
+      say(`channel ${track + 1}`, ...parts);
     });
-    const range = row[4] === row[5] ? "" : ` (between ${percent(row[4])} and ${percent(row[5])})`;
-    say("probability", percent(row[3]) + range);
-    say("clique", String(row[6]));
-    if (row[7] === "unresolvable") say("note", "No voice can tell these channels apart; a known channel in this clique would.");
-    if (row[8]) say("claim", "contradicted by the voices");
+    const range = row[3] === row[4] ? "" : ` (between ${percent(row[3])} and ${percent(row[4])})`;
+    say("probability", percent(row[2]) + range);
+    say("clique", String(row[5]));
+    if (row[6] === "unresolvable") say("note", "No voice can tell these channels apart; a known channel in this clique would.");
+    if (row[7]) say("claim", "contradicted by the voices");
     return list;
   };
 
   const evidence = (row) => {
-    if (!row[11].length) return make("p", "It shares no speaker with another conversation: there is no evidence.", "note");
+    if (!row[10].length) return make("p", "It shares no speaker with another conversation: there is no evidence.", "note");
     const table = make("table");
     const head = table.createTHead().insertRow();
     ["conversation", "shared speaker", "bits for this order"].forEach((text, at) => head.append(make("th", text, at < 2 ? "t" : "")));
     const rows = table.createTBody();
-    row[11].forEach(([other, speaker, bits]) => {
+    row[10].forEach(([other, speaker, bits]) => {
       const line = rows.insertRow();
       [name(other), name(speaker), signed(bits)].forEach((part, at) => {
         const cell = line.insertCell();
@@ -75,7 +75,7 @@
     const list = make("ul");
     rows.forEach((index) => {
       const button = make("button", undefined, "link");
-      button.append(name(data.rows[index][0]), ` ${percent(data.rows[index][3])}`);
+      button.append(name(data.rows[index][0]), ` ${percent(data.rows[index][2])}`);
       button.addEventListener("click", () => show(index));
       const item = make("li");
       item.append(button);
@@ -87,7 +87,8 @@
 
   const line = (index) => {
     const row = data.rows[index];
-    return `${cut(data.names[row[0]])}: ${cut(data.names[row[1]])} on channel 1, ${cut(data.names[row[2]])} on channel 2, ${percent(row[3])}`;
+    const where = row[1].map((speaker, track) => `${cut(data.names[speaker])} on channel ${track + 1}`);
+    return `${cut(data.names[row[0]])}: ${where.join(", ")}, ${percent(row[2])}`;
   };
   const rowsOf = (mark) => (mark.dataset.c ? mark.dataset.c.split(" ").map(Number) : []);
   document.addEventListener("pointermove", (event) => {
@@ -127,7 +128,7 @@
     const wanted = search.value.trim().toLowerCase();
     hits.replaceChildren();
     if (!wanted) return;
-    const found = data.rows.map((_, k) => k).filter((k) => [0, 1, 2].some((c) => data.names[data.rows[k][c]].toLowerCase().includes(wanted)));
+    const found = data.rows.map((_, k) => k).filter((k) => [data.rows[k][0], ...data.rows[k][1]].some((at) => data.names[at].toLowerCase().includes(wanted)));
     hits.append(make("p", `${found.length} found${found.length > 30 ? ", the 30 least certain:" : ""}`, "note"));
     found.slice(0, 30).forEach((k) => {
       const button = make("button", line(k), "link");

@@ -121,7 +121,8 @@ def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
 
     rows = [
         [
-            *(at(row[key]) for key in ("conversation", "channel_1", "channel_2")),
+            at(row["conversation"]),
+            [at(speaker) for speaker in row["speakers"]],
             *(row[key] for key in ("probability", "low", "high", "clique", "kind")),
             int(row["suspicious"]),
             row.get("speech_seconds", 0),

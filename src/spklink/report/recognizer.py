@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import sums
+from spklink.database.links import candidates
+from spklink.database.sides import certainly_different, speakers_on
 from spklink.report.results import Results
-from spklink.scores.needed import Collector, certainly_different
-from spklink.scores.trials import side_speakers
+from spklink.scores.files import Collector
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,27 +83,27 @@ def read_pairs(results: Results, path: Path) -> Pairs:
     return Pairs(
         score=score,
         same=_probability_of_one_person(results, one, two),
-        stranger=certainly_different(results.table.participants, one, two),
+        stranger=certainly_different(results.table, one, two),
         target=_by_key(results, one, two),
     )
 
 
 def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats:
-    links = results.database.links
-    linked = results.posterior.link_probabilities(links)
-    chance = np.zeros((len(links.first), 2, 2))
-    np.add.at(chance, links.pair, linked)  # two shared speakers: either may be the one
+    links, sides = results.evidence.links, results.table.sides
+    linked = results.posterior.candidate_probabilities(links)
+    # Two shared speakers: either may be the one.
+    chance = sums(candidates(links, sides), linked, len(results.evidence.scores.needed))
     at = Collector(results.table, links).positions(one, two)
     needed = at >= 0
     found = np.full(len(one), np.nan)
-    found[needed] = np.minimum(chance.ravel()[at[needed]], 1.0)
+    found[needed] = np.minimum(chance[at[needed]], 1.0)
     return found
 
 
 def _by_key(results: Results, one: Ints, two: Ints) -> NDArray[np.int8]:
     if results.key is None:
         return np.full(len(one), -1, np.int8)
-    speaker = side_speakers(results.table, results.key.bits)
+    speaker = speakers_on(results.table, results.key.bits)
     keyed = (speaker[one] >= 0) & (speaker[two] >= 0)
     return np.where(keyed, speaker[one] == speaker[two], -1).astype(np.int8)
 
@@ -172,9 +174,9 @@ def _costs(found: Any, calibrated: bool) -> list[float | None]:
 
 def speech(results: Results) -> Table | None:
     """Sides by their seconds of speech, used and not."""
-    if results.sides is None:
+    if results.speech is None:
         return None
-    seconds, usable = results.sides.seconds, results.usable()
+    seconds, usable = results.speech.seconds, results.usable()
     edges = _speech_edges(float(seconds.max(initial=0.0)))
     used, unused = (np.histogram(seconds[mask], edges)[0] for mask in (usable, ~usable))
     return {

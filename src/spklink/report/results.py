@@ -9,27 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_key
+from spklink.database.sides import names_on
 from spklink.errors import SpklinkError
 from spklink.measures.evaluation import Evaluation, evaluate
-from spklink.posterior.likelihood import Weight, build_model, combine_prior
-from spklink.posterior.posterior import Options, Posterior, solve
-from spklink.runs.assign import Database, PathName, Result, Stages, load
-from spklink.runs.claims import people
-from spklink.tables import open_table, read_json, sha256
+from spklink.posterior.posterior import Posterior, solve
+from spklink.runs.evidence import Evidence
+from spklink.runs.folder import load, read_run, solving
+from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.result import Result, summary
+from spklink.runs.stages import Stages
+from spklink.sound.speech_table import SpeechTable, read_speech_table
+from spklink.tables import SEPARATOR, Table, open_table, read_json
 
 Bits = NDArray[np.int8]
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Sides:
-    """What listening gave, a side: (2M,) in the order of the table."""
-
-    seconds: Floats
-    marks: list[str]  # "" or why a side was not used
 
 
 @dataclass(frozen=True)
@@ -37,88 +31,83 @@ class Results:
     """All that a report is made of."""
 
     folder: Path
-    run: dict[str, Any]
-    database: Database
+    run: dict[str, Any]  # run.json
+    evidence: Evidence
     posterior: Posterior
-    weight: Weight
     unaided: Posterior  # without the known channels; the same object where there are none
     key: Labels | None
     evaluation: Evaluation | None
     claimed: Bits | None  # (M,) -1 where nothing is claimed; None without claims
-    sides: Sides | None  # None where nobody listened: `assign`
+    speech: SpeechTable | None  # None where nobody listened: `assign`
     problems: list[list[str]]
     calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
-    given: dict[str, dict[str, str]]  # files of this report: name and hash
+    inputs: Inputs  # of this report
 
     @property
     def linked(self) -> bool:
         """Whether recordings were listened to (`link`), not scores read (`assign`)."""
-        return self.sides is not None
+        return bool(self.run["command"] == "link")
 
     @property
     def table(self) -> Conversations:
-        return self.database.conversations
+        return self.evidence.conversations
 
     @property
     def known(self) -> int:
         """Conversations whose channels somebody knew."""
-        path = self.folder / "known.csv"
-        return len({row[0] for row in read_rows(path)}) if path.exists() else 0
+        known = self.evidence.known
+        return 0 if known is None else int((~np.isnan(known.exchanged)).sum())
 
     def summary(self) -> dict[str, Any]:
-        return Result(self.database, self.posterior).summary()
+        return summary(self.table, self.posterior)
 
     def usable(self) -> NDArray[np.bool_]:
-        """(2M,) sides that were used."""
-        if self.sides is None:
-            return np.ones(2 * len(self.table), np.bool_)
-        return np.array([not mark for mark in self.sides.marks])
+        """(sides,) which were used."""
+        if self.speech is None:
+            return np.ones(len(self.table.sides), np.bool_)
+        return self.speech.usable
 
 
 def read_results(
     folder: Path,
     *,
-    key: PathName | None,
-    claimed: PathName | None,
+    result: Result | None,
+    evaluation: Evaluation | None,
+    key: Table | None,
+    claimed: Table | None,
     workers: int,
     stages: Stages,
 ) -> Results:
-    """Read a finished results folder and solve it again: the posterior itself is not kept there."""
-    with stages.stage("reading the results"):
-        database, options = load(folder, workers=workers)
-        run = read_json(folder / "run.json")
-        weight = Weight(run["settings"]["weight"], run["settings"]["beta"])
-        labels = None if key is None else read_key(key, database.conversations)
-        linked = "scores" not in run["inputs"]  # else files of an earlier `link` may lie about
-        claims = _claims(folder, database.conversations, claimed, linked)
-    with stages.stage("computing the posterior"):
-        posterior = solve(database.model, options=options, tell=stages.progress)
-        unaided = _unaided(folder, database, posterior, weight, options)
-    measured = None
-    if labels is not None:
+    """A finished results folder. Its posterior is that of `result`, where the run that made it is
+    at hand; else it is computed again, as it is not kept there."""
+    run = read_run(folder)
+    solved = result or load(folder, workers=workers, stages=stages)
+    table, how = solved.conversations, solving(solved.options)
+    inputs = read_inputs({"key": key, "claimed": claimed})
+    labels = _labels(inputs, "key", table)
+    if labels is not None and evaluation is None:
         with stages.stage("measuring"):
-            measured = evaluate(
-                database.model, labels.bits, foreign_key_rows=labels.foreign, options=options
+            evaluation = evaluate(
+                solved.posterior, labels.bits, foreign_key_rows=labels.foreign, options=how
             )
-    given = {"key": key, "claimed": claimed}
+    unaided = solved.posterior
+    if solved.evidence.known is not None:
+        with stages.stage("solving without the known channels"):
+            unaided = solve(solved.evidence.unaided().model, options=how, tell=stages.progress)
+    linked = run["command"] == "link"
     return Results(
         folder=folder,
         run=run,
-        database=database,
-        posterior=posterior,
-        weight=weight,
+        evidence=solved.evidence,
+        posterior=solved.posterior,
         unaided=unaided,
         key=labels,
-        evaluation=measured,
-        claimed=claims,
-        sides=_sides(folder, database.conversations) if linked else None,
-        problems=read_rows(folder / "problems.csv") if linked else [],
+        evaluation=evaluation,
+        claimed=_claims(folder, table, _labels(inputs, "claimed", table)),
+        speech=read_speech_table(folder / "sides.csv", table) if linked else None,
+        problems=read_rows(folder / "problems.csv"),
         calibration=_calibration(folder),
-        given={
-            name: {"file": Path(path).name, "sha256": sha256(path)}
-            for name, path in given.items()
-            if path is not None
-        },
+        inputs=inputs,
     )
 
 
@@ -130,50 +119,28 @@ def read_rows(path: Path) -> list[list[str]]:
         return [fields for _, fields in rows]
 
 
+def _labels(inputs: Inputs, name: str, table: Conversations) -> Labels | None:
+    content = inputs.table(name)
+    return None if content is None else read_key(content, table)
+
+
 def _calibration(folder: Path) -> dict[str, Any] | None:
     path = folder / "calibration.json"
     found: dict[str, Any] | None = read_json(path) if path.exists() else None
     return found
 
 
-def _unaided(
-    folder: Path, database: Database, posterior: Posterior, weight: Weight, options: Options
-) -> Posterior:
-    """The posterior as it was before anybody said which channels they know."""
-    if not (folder / "known.csv").exists():
-        return posterior
-    table, links = database.conversations, database.links
-    prior = combine_prior(table)
-    cliques = find_cliques(table, prior.clamped >= 0)
-    llr = database.scores.llr
-    model = build_model(table, cliques, links, llr, weight=weight, prior=prior)
-    return solve(model, options=options)
-
-
-def _claims(
-    folder: Path, table: Conversations, claimed: PathName | None, linked: bool
-) -> Bits | None:
+def _claims(folder: Path, table: Conversations, claimed: Labels | None) -> Bits | None:
     """The claims given or, without them, those that `link` found suspicious."""
     if claimed is not None:
-        return read_key(claimed, table).bits
+        return claimed.bits
     path = folder / "suspects.csv"
-    if not linked or not path.exists():
+    if not path.exists():
         return None
     bits, where = np.full(len(table), -1, np.int8), table.index()
     for name, _, said, _ in read_rows(path):
         if name not in where:
             raise SpklinkError(f"{path}: no conversation {name!r} in conversations.csv")
-        bits[where[name]] = int(said != people(table, where[name], 0))
+        m = where[name]
+        bits[m] = int(said != SEPARATOR.join(names_on(table, m, 0)))
     return bits
-
-
-def _sides(folder: Path, table: Conversations) -> Sides | None:
-    rows = read_rows(folder / "sides.csv")
-    if not rows:
-        return None
-    if len(rows) != 2 * len(table):
-        raise SpklinkError(
-            f"{folder / 'sides.csv'}: {len(rows)} sides of {len(table)} conversations; "
-            "run link again"
-        )
-    return Sides(np.array([float(row[2]) for row in rows]), [row[3] for row in rows])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
+from spklink.database.sides import names_on
 from spklink.posterior.posterior import Posterior
-from spklink.runs.assign import Result
-from spklink.tables import write_csv
+from spklink.tables import SEPARATOR
 
 SUSPECTS = ("conversation", "probability", "claimed", "suggested")
 
@@ -25,28 +27,17 @@ def find_suspects(
     """
     wrong = np.where(claimed == 1, 1.0 - posterior.exchanged, posterior.exchanged)
     # A claim about an unresolvable clique is as good as its mirror image, up to rounding.
-    suspicious = np.flatnonzero((claimed >= 0) & (wrong > 0.5 + 1e-9))
+    suspicious = np.flatnonzero((claimed >= 0) & (wrong > 0.5 + EQUAL))
     return suspicious[np.argsort(-wrong[suspicious], kind="stable")], wrong
 
 
-def people(table: Conversations, m: int, bit: int) -> str:
-    """Both speakers of a call, by channel."""
-    first, second = table.names(m)
-    return f"{second};{first}" if bit else f"{first};{second}"
-
-
-def write_suspects(folder: Path, result: Result, claims: Labels) -> int:
-    """The suspects.csv of a results folder; returns how many there are."""
-    table, claimed = result.database.conversations, claims.bits
-    order, wrong = find_suspects(result.posterior, claimed)
-    rows = (
-        (
-            table.ids[m],
-            f"{wrong[m]:.10g}",
-            people(table, m, claimed[m]),
-            people(table, m, 1 - claimed[m]),
-        )
-        for m in order
-    )
-    write_csv(folder / "suspects.csv", SUSPECTS, rows)
-    return len(order)
+def suspect_rows(
+    table: Conversations, posterior: Posterior, claims: Labels
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of suspects.csv."""
+    claimed = claims.bits
+    order, wrong = find_suspects(posterior, claimed)
+    for m in order.tolist():
+        bit = int(claimed[m])
+        said, suggested = (SEPARATOR.join(names_on(table, m, b)) for b in (bit, 1 - bit))
+        yield table.ids[m], f"{wrong[m]:.10g}", said, suggested

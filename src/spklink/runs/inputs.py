@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spklink.errors import SpklinkError
+from spklink.options import relative
 from spklink.tables import Content, Table, read_table, sha256
 
 
@@ -36,7 +37,7 @@ class Inputs:
         """Where each file is, seen from a folder, and its hash."""
         return {
             name: {
-                "file": path_from(folder, one.path) if one.file else None,
+                "file": relative(one.path, folder) if one.file else None,
                 "sha256": one.sha256,
             }
             for name, one in self.given.items()
@@ -61,12 +62,3 @@ def _named(path: Path) -> Given:
         return Given(path, sha256(path))
     except OSError as error:
         raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def path_from(folder: Path, path: str | os.PathLike[str]) -> str:
-    """A path as it has to be written in a file that lies in `folder`, with / between its parts."""
-    there = Path(path).absolute()
-    try:
-        return Path(os.path.relpath(there, folder.absolute())).as_posix()
-    except ValueError:  # another drive
-        return there.as_posix()

@@ -7,350 +7,240 @@ command after a kill, or with ten more calls, does only what is missing, to the 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
-from spklink.calibration.choice import LABELFREE, NONE, Calibrated, Choice, calibrated
-from spklink.calibration.curves import pair_speech
-from spklink.calibration.label_free import Pairs
+from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
+from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations, read_conversations
-from spklink.database.labels import Labels, read_key, read_known
-from spklink.database.links import Links, find_links
-from spklink.errors import SpklinkError
-from spklink.posterior.likelihood import Weight
+from spklink.database.labels import Labels, read_key
+from spklink.database.links import find_links
+from spklink.options import described, resolved
+from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import Options
-from spklink.recognizers import gmm_ubm, link_wccn, normalise
-from spklink.recognizers.gmm_ubm import Preset
+from spklink.recognizers.recognizer import Recognizer
+from spklink.recognizers.table import make_recognizer
 from spklink.recognizers.training import Trained, Trainer, name_of, prepare
-from spklink.runs.assign import Database, PathName, Result, Stages, write_results, write_timings
-from spklink.runs.claims import write_suspects
-from spklink.scores.needed import Scores, SideScores, known_non_targets, needed_and, needed_sides
-from spklink.sound.features import PRESETS as FRONT_ENDS
-from spklink.sound.listening import Sound, hear, write_problems, write_sides
-from spklink.tables import read_json, sweep
+from spklink.runs.assign import read_known_channels
+from spklink.runs.claims import suspect_rows
+from spklink.runs.evidence import Evidence
+from spklink.runs.folder import make_folder, solving
+from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.recipe import Recipe, recipe_of
+from spklink.runs.result import Listening, Result
+from spklink.runs.scoring import Scorer
+from spklink.runs.stages import Stages
+from spklink.scores.needed import Scores
+from spklink.settings import LinkOptions
+from spklink.sound.listening import Sound, hear, problem_rows
+from spklink.tables import Table, sweep
 
-Floats = NDArray[np.float64]
-Sides = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-OWN_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 
+@described(LinkOptions)
+def link(
+    table: Table,
+    out: str | PathLike[str] | None = None,
+    *,
+    stages: Stages | None = None,
+    **options: Unpack[LinkOptions],
+) -> Result:
+    """Listen to all calls and find who is on which channel.
 
-@dataclass(frozen=True)
-class Settings:
-    """What `link` can be told, beyond how cliques are solved."""
-
-    preset: str = "default"
-    components: int | None = None
-    background: Path | None = None
-    calibration: Choice = field(default_factory=Choice)
-    link_wccn: bool = True  # where the preset has it
-    weight: Weight | None = None  # None: the paper's, unless known channels ask for another
-    min_speech: float = 2.0  # seconds; sides with less are not used
-    skip_bad_audio: bool = False
-    all_pairs: bool = False
-    retrain: bool = False
-    cache: Path | None = None
-
-    def recognizer(self) -> Preset:
-        if self.preset not in gmm_ubm.PRESETS:
-            raise SpklinkError(f"preset {self.preset!r} is not one of {', '.join(gmm_ubm.PRESETS)}")
-        preset = gmm_ubm.PRESETS[self.preset]
-        if self.components is None:
-            return preset
-        if self.components < 1:
-            raise SpklinkError(f"--components {self.components}: at least 1")
-        return replace(preset, components=self.components)
-
-    def choice(self) -> Choice:
-        """The calibration, of the preset's kind unless another is asked for."""
-        return replace(
-            self.calibration, kind=self.calibration.kind or self.recognizer().calibration
-        )
+    `table` is a file, a DataFrame or rows. With `out` everything is also written to that folder,
+    and what was heard is kept there; without it, and without a `cache`, nothing is kept.
+    `recognizer` may also be an object of your own (see spklink.recognizers.recognizer).
+    """
+    asked, stages = resolved(LinkOptions, options), stages or Stages()
+    folder = None if out is None else make_folder(Path(out))
+    plan = Plan.of(asked)
+    with stages.stage("reading the table"):
+        case = Case.read(table, asked, plan)
+    with _cache(asked["cache"], folder) as cache:
+        result = _linked(case, plan, cache, asked, stages)
+    if folder is not None:
+        result.save(folder)
+    return result
 
 
 @dataclass(frozen=True)
-class Linked:
-    """All that `link` found."""
+class Plan:
+    """What the options ask for, checked before any listening."""
 
-    result: Result
-    sound: Sound
-    calibrated: Calibrated
-    notes: list[str]  # what a person should know about this run
-    suspects: int | None  # claims that the posterior contradicts
+    recognizer: Recognizer
+    recipe: Recipe
+    choice: Choice
+    weight: Weight | None  # None: the paper's, unless known channels ask for another
+    how: Options
 
-    def summary(self) -> dict[str, Any]:
-        """The few numbers a person asks for first."""
-        return self.result.summary() | {
-            "speech_hours": round(float(self.sound.seconds().sum()) / 3600.0, 3),
-            "unused_sides": int((~self.sound.usable).sum()),
-            "suspects": self.suspects,
-            "notes": self.notes,
-        }
+    @classmethod
+    def of(cls, asked: LinkOptions) -> Plan:
+        recipe, name = recipe_of(asked["preset"]), asked["recognizer"]
+        own = {"preset": asked["preset"], "components": asked["components"]}
+        recognizer: Any = make_recognizer(name, **own) if isinstance(name, str) else name
+        weight = asked_weight(asked["weight"], asked["beta"])
+        recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
+        return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, solving(asked))
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """The files of a run, read."""
+class Case:
+    """The tables of a run, read."""
 
-    files: dict[str, Path]
+    inputs: Inputs
     conversations: Conversations
     known: Labels | None
     claims: Labels | None
 
+    @classmethod
+    def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
+        tables = {"conversations": table, "known": asked["known"], "claimed": asked["claimed"]}
+        inputs = read_inputs(tables, plan.choice.named_files())
+        people = read_conversations(inputs.table("conversations"))
+        claimed = inputs.table("claimed")
+        if asked["key"] is not None:
+            read_key(asked["key"], people)  # what is wrong with it is said now, not in an hour
+        return cls(
+            inputs,
+            people,
+            read_known_channels(inputs, people),
+            None if claimed is None else read_key(claimed, people),
+        )
 
-def link(
-    table: PathName,
-    out: PathName,
-    *,
-    settings: Settings | None = None,
-    known: PathName | None = None,
-    claimed: PathName | None = None,
-    options: Options | None = None,
-    stages: Stages | None = None,
-) -> Linked:
-    """Listen to all calls and find who is on which channel; everything is written to `out`."""
-    what, how, stages = settings or Settings(), options or Options(), stages or Stages()
-    folder = Path(out)
-    cache = what.cache or folder / "cache"
+
+@contextmanager
+def _cache(asked: Path | None, folder: Path | None) -> Iterator[Path]:
+    """Where to keep what was heard: where it was asked for, in the results, or nowhere."""
+    if asked is None and folder is None:
+        with TemporaryDirectory(prefix="spklink-") as temporary:
+            yield Path(temporary)
+        return
+    cache = asked or Path(folder or "") / "cache"
     for stale in cache.glob("**/"):
         sweep(stale, older_than_days=1.0)  # another run may be at work in a shared cache
-    with stages.stage("reading the table"):
-        inputs = _read(table, known, claimed, what.calibration)
-    sound, trained = _listen(inputs.conversations, cache, what, how, stages)
+    yield cache
+
+
+def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
+    sound, trained = _listen(case.conversations, plan, cache, asked, stages)
     with stages.stage("scoring"):
-        consecutive = what.weight is not None and what.weight.consecutive
-        links = find_links(inputs.conversations, consecutive=consecutive)
-        scorer = Scorer(trained, sound, _normaliser(trained, inputs.conversations, sound, how), how)
-        pairs, sides = collect(inputs.conversations, links, scorer)
+        consecutive = plan.weight is not None and plan.weight.consecutive
+        links = find_links(case.conversations, consecutive=consecutive)
+        scorer = Scorer(case.conversations, sound, trained, plan.how.seed, plan.how.workers)
+        scorer = scorer.normalised() if plan.recipe.normalise else scorer
+        pairs = scorer.pairs(links)
     with stages.stage("calibrating and linking"):
-        scorer, pairs, found, note = compare_again(
-            inputs, links, scorer, pairs, sides, what, stages
-        )
-    raw = (
-        scorer.everything()
-        if what.all_pairs
-        else needed_and(links, pairs.scores, SideScores(*sides, pairs.non_targets))
-    )
-    others = len(raw.score) - found.llr.size
-    scores = Scores(found.llr, others, SideScores(*sides, found.non_target_llr))
-    database = Database(
-        inputs.conversations, links, scores, found.posterior.model, found.weight, raw, found
-    )
-    result = Result(database, found.posterior)
-    with stages.stage("writing the results"):
-        settings_json = _settings_json(what, how, trained, sound)
-        suspects = _write(folder, inputs, sound, result, settings_json, how)
-    write_timings(folder, stages)
-    notes = [text for text in (scorer.note, note, found.note) if text]
-    return Linked(result, sound, found, notes, suspects)
-
-
-def _read(
-    table: PathName, known: PathName | None, claimed: PathName | None, choice: Choice
-) -> Inputs:
-    given = {"conversations": table, "known": known, "claimed": claimed}
-    given |= {f"calibration_{k}": path for k, path in enumerate(choice.files(), start=1)}
-    conversations = read_conversations(table)
-    return Inputs(
-        files={name: Path(path) for name, path in given.items() if path is not None},
-        conversations=conversations,
-        known=read_known(known, conversations) if known is not None else None,
-        claims=read_key(claimed, conversations) if claimed is not None else None,
-    )
+        compared = compare(case, plan, scorer, pairs, stages)
+    found, others = compared.found, len(compared.pairs.non_targets)
+    scores = Scores(found.llr, others, found.non_targets)
+    evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
+    notes = [text for text in (scorer.note, compared.note) if text]
+    result = Result("link", asked, case.inputs, evidence, notes=notes, stages=stages)
+    result = result.with_calibrated(compared.pairs, found)
+    if asked["all_pairs"]:
+        every = compared.scorer.everything()
+        scores = replace(scores, others=len(every) - len(scores.needed))
+        result = replace(result, raw=every, evidence=replace(result.evidence, scores=scores))
+    return replace(result, listening=_listening(result, case, plan, sound, trained))
 
 
 def _listen(
-    conversations: Conversations, cache: Path, what: Settings, how: Options, stages: Stages
+    conversations: Conversations, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages
 ) -> tuple[Sound, Trained | None]:
-    """Features of every side, and a vector of each by a recognizer trained on them; no vectors
-    where all recordings are bad and may be."""
-    front_end, preset = FRONT_ENDS[what.preset], what.recognizer()
+    """What the recognizer hears of every side, and its vectors; no vectors where all recordings
+    are bad and may be."""
+    skip_bad = asked["on_bad_audio"] == "skip"
     with stages.stage("listening"):
         sound = hear(
             conversations,
-            front_end,
+            plan.recognizer.front_end,
             cache / "features",
-            min_speech=what.min_speech,
-            skip_bad=what.skip_bad_audio,
-            workers=how.workers,
+            min_speech=asked["min_speech"],
+            skip_bad=skip_bad,
+            workers=plan.how.workers,
             tell=stages.progress,
         )
-    if what.skip_bad_audio and not sound.usable.any():
+    if skip_bad and not sound.usable.any():
         return sound, None
     with stages.stage("training the recognizer"):
         trainer = Trainer(
-            preset,
             cache,
-            front_end,
-            background=what.background,
-            seed=how.seed,
-            threads=how.workers,
-            retrain=what.retrain,
+            background=asked["background"],
+            skip_bad=skip_bad,
+            seed=plan.how.seed,
+            threads=plan.how.workers,
+            retrain=asked["retrain"],
             tell=stages.progress,
         )
-        return sound, prepare(sound, trainer)
-
-
-def _write(
-    folder: Path,
-    inputs: Inputs,
-    sound: Sound,
-    result: Result,
-    settings: dict[str, Any],
-    how: Options,
-) -> int | None:
-    """All files; the number of contradicted claims."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("run.json", *OWN_FILES):
-        (folder / name).unlink(missing_ok=True)
-    write_sides(folder, inputs.conversations, sound)
-    write_problems(folder, inputs.conversations, sound)
-    suspects = None if inputs.claims is None else write_suspects(folder, result, inputs.claims)
-    write_results(result, folder, settings, inputs.files, how.seed)
-    return suspects
+        return sound, prepare(plan.recognizer, sound, trainer)
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """Scores pairs of sides: by the recognizer, normalised where that was possible, and compared
-    again where links have taught how."""
+class Compared:
+    """Voices compared, calibrated and linked."""
 
-    trained: Trained | None
-    sound: Sound
-    normaliser: normalise.Normaliser | None
-    how: Options
-    again: link_wccn.LinkScorer | None = None
-
-    @property
-    def note(self) -> str:
-        if self.trained is None:
-            return "no side of any recording could be used: nothing is known of any channel"
-        return "" if self.normaliser is None else self.normaliser.reason
-
-    def __call__(self, side_1: Sides, side_2: Sides) -> Floats:
-        if self.trained is None:
-            return np.zeros(len(side_1))
-        recognizer, vectors = self.trained.recognizer, self.trained.vectors
-        scores = recognizer.scores(vectors, side_1, side_2, threads=self.how.workers)
-        if self.normaliser is not None:
-            scores = self.normaliser.apply(scores, side_1, side_2)
-        return scores if self.again is None else scores + self.again.scores(side_1, side_2)
-
-    def everything(self) -> SideScores:
-        """The scores of all pairs of sides."""
-        side_1, side_2 = np.triu_indices(len(self.sound.usable), 1)
-        return SideScores(side_1, side_2, self(side_1, side_2))
+    scorer: Scorer
+    pairs: Pairs
+    found: Calibrated
+    note: str = ""  # why they were compared once only, where that was not wanted
 
 
-def _normaliser(
-    trained: Trained | None, conversations: Conversations, sound: Sound, how: Options
-) -> normalise.Normaliser | None:
-    if trained is None or not trained.recognizer.preset.normalise:
-        return None
-    recognizer, vectors = trained.recognizer, trained.vectors
-    return normalise.fit(
-        lambda rows, columns: recognizer.table(vectors, rows, columns, threads=how.workers),
-        conversations.participants,
-        sound.usable,
-        seed=how.seed,
-    )
-
-
-def collect(
-    conversations: Conversations, links: Links, scorer: Scorer
-) -> tuple[Pairs, tuple[Sides, Sides]]:
-    """Scores of the needed pairs and of a sample of pairs that are certainly different people, and
-    which sides those are."""
-    usable, seconds = scorer.sound.usable, scorer.sound.seconds()
-    rng = np.random.default_rng([scorer.how.seed, 1])
-    others = known_non_targets(conversations, rng, usable)
-    one, two = needed_sides(links)
-    pairs = Pairs(
-        links=links,
-        scores=scorer(one, two).reshape(-1, 2, 2),
-        usable=(usable[one] & usable[two]).reshape(-1, 2, 2),
-        non_targets=scorer(*others),
-        speech=pair_speech(seconds, one, two).reshape(-1, 2, 2),
-        non_target_speech=pair_speech(seconds, *others),
-    )
-    return pairs, others
-
-
-def compare_again(
-    inputs: Inputs,
-    links: Links,
-    scorer: Scorer,
-    pairs: Pairs,
-    sides: tuple[Sides, Sides],
-    what: Settings,
-    stages: Stages,
-) -> tuple[Scorer, Pairs, Calibrated, str]:
-    """Calibrate and link; then, where the preset says so and the links can teach, compare the
-    voices again and do both once more. The last is a note on why not."""
-
-    choice = what.choice()
+def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages) -> Compared:
+    """Calibrate and link; then, where the recipe says so and the links can teach, compare the
+    voices again and do both once more."""
 
     def linked(these: Pairs, *, first: bool) -> Calibrated:
         return calibrated(
-            inputs.conversations,
+            case.conversations,
             these,
-            replace(choice, first=first),
-            known=inputs.known,
-            weight=what.weight,
-            options=scorer.how,
+            replace(plan.choice, first=first),
+            known=case.known,
+            weight=plan.weight,
+            options=plan.how,
             tell=stages.progress,
         )
 
-    found = linked(pairs, first=True)
-    wanted = what.link_wccn and what.recognizer().link_wccn
-    if not wanted or scorer.trained is None or not (found.learned or _compared_twice(choice)):
-        return scorer, pairs, found, ""
-    taught = link_wccn.fit(
-        inputs.conversations,
-        links,
-        found.posterior.link_probabilities(links) * pairs.usable[links.pair],
-        scorer.trained.recognizer,
-        scorer.trained.vectors,
-        scorer.sound.usable,
-        seed=scorer.how.seed,
-    )
+    once = Compared(scorer, pairs, linked(pairs, first=True))
+    can_teach = once.found.learned or compared_twice(plan.choice)
+    if not plan.recipe.link_wccn or scorer.trained is None or not can_teach:
+        return once
+    taught = scorer.taught(pairs, once.found)
     if isinstance(taught, str):
-        return scorer, pairs, found, taught
-    one, two = needed_sides(links)
-    more = replace(
-        pairs,
-        scores=pairs.scores + taught.scores(one, two).reshape(-1, 2, 2),
-        non_targets=pairs.non_targets + taught.scores(*sides),
-    )
+        return replace(once, note=taught)
+    more = taught.added(pairs)
     second = linked(more, first=False)
-    if found.learned and not second.learned:
-        return scorer, pairs, found, f"voices were compared once only: {second.note}"
-    again = replace(scorer, again=taught)
-    return again, more, replace(second, first=found.calibration), ""
+    if once.found.learned and not second.learned:
+        return replace(once, note=f"voices were compared once only: {second.note}")
+    return Compared(taught, more, replace(second, first=once.found.calibration))
 
 
-def _compared_twice(choice: Choice) -> bool:
-    """Whether a saved calibration is about voices that were compared twice."""
-    if choice.source in (LABELFREE, NONE):
-        return False
-    return read_json(choice.source).get("first") is not None
+def _listening(
+    result: Result, case: Case, plan: Plan, sound: Sound, trained: Trained | None
+) -> Listening:
+    claims, table = case.claims, case.conversations
+    return Listening(
+        speech=sound.table(),
+        problems=list(problem_rows(table, sound)),
+        recognizer=recognizer_json(plan, sound, trained),
+        suspects=None if claims is None else [*suspect_rows(table, result.posterior, claims)],
+    )
 
 
-def _settings_json(
-    what: Settings, how: Options, trained: Trained | None, sound: Sound
-) -> dict[str, Any]:
+def recognizer_json(plan: Plan, sound: Sound, trained: Trained | None) -> dict[str, Any]:
+    """What compared the voices: all that tells it from another."""
     return {
-        **how.as_json(),
-        "calibration": what.choice().as_json(),
-        "recognizer": "gmm-ubm",
-        "preset": asdict(what.recognizer()),
-        "link_wccn": what.link_wccn,
-        "min_speech": what.min_speech,
-        "background": None if what.background is None else what.background.name,
+        "name": plan.recognizer.name,
+        "recipe": plan.recognizer.recipe,
+        "front_end": plan.recognizer.front_end.key,
+        "normalise": plan.recipe.normalise,
+        "link_wccn": plan.recipe.link_wccn,
+        "kind": plan.choice.kind,
         "trained": None if trained is None else trained.name,
-        "recordings": name_of([one.key for one in sound.heard]),
+        "trained_on": None if trained is None else trained.trained_on,
+        "recordings": None if trained is None else trained.of,
+        "heard": name_of([one.key for one in sound.heard]),
     }

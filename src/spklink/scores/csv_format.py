@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
 from spklink.database.sides import NO_TRACK, SideFinder
 from spklink.scores.files import CHUNK, COLUMNS, Collector
-from spklink.tables import open_table, require_columns, wrong_length
+from spklink.tables import Table, open_table, require_columns, wrong_length
 
 
-def read(path: Path, collector: Collector) -> None:
+def read(table: Table, collector: Collector) -> None:
     find = SideFinder(collector.conversations)
-    with open_table(path) as (header, rows):
+    with open_table(table, "scores") as (header, rows):
         require_columns(header, COLUMNS)
         at = [header.column(name) for name in COLUMNS]
         while chunk := list(islice(rows, CHUNK)):

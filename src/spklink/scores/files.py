@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,18 @@ from spklink.database.conversations import Conversations
 from spklink.database.links import Links, needed_sides, pair_starts
 from spklink.database.sides import side_name
 from spklink.errors import SpklinkError, problems_in
-from spklink.scores.needed import NON_TARGETS, Floats, Scores, Sides, SideScores
+from spklink.scores.needed import (
+    NON_TARGETS,
+    Floats,
+    Scores,
+    Sides,
+    SideScores,
+    known_non_targets,
+)
 from spklink.scores.sample import Sampler
 from spklink.tables import write_npz
 
+Side = tuple[str, int]  # conversation, channel from 1
 Observe = Callable[[Sides, Sides, Floats], None]
 CHUNK = 1 << 17  # rows or triples at a time
 COLUMNS = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
@@ -115,6 +124,50 @@ class Collector:
         """A needed side pair in words."""
         one, two = (int(side[at]) for side in needed_sides(self.links, self.conversations.sides))
         return f"{side_name(self.conversations, one)} with {side_name(self.conversations, two)}"
+
+
+def any_scores(scores: Any, conversations: Conversations, links: Links) -> Scores:
+    """The needed scores out of a file, a DataFrame or rows, a square array of all sides in table
+    order, or a function of two sides, each a pair (conversation, channel from 1)."""
+    if isinstance(scores, str | PathLike):
+        return read_scores(scores, conversations, links)
+    if callable(scores):
+        return asked_scores(scores, conversations, links)
+    collector = Collector(conversations, links)
+    name = "scores"
+    if isinstance(scores, np.ndarray):
+        from spklink.scores import npz_format
+
+        npz_format.add_square(np.asarray(scores, np.float64), collector)
+    else:
+        from spklink.scores import csv_format
+
+        csv_format.read(scores, collector)
+    return collector.finish(name)
+
+
+def asked_scores(
+    score: Callable[[Side, Side], float], conversations: Conversations, links: Links
+) -> Scores:
+    """Ask a function for the scores that are needed, and for a sample of known non-targets."""
+    sides = conversations.sides
+    ids = [conversations.ids[m] for m in sides.conversation.tolist()]
+    names = list(zip(ids, (sides.position + 1).tolist(), strict=True))
+
+    def asked(one: Sides, two: Sides) -> Floats:
+        pairs = zip(one.tolist(), two.tolist(), strict=True)
+        return np.array([float(score(names[a], names[b])) for a, b in pairs])
+
+    needed, others = needed_sides(links, sides), known_non_targets(conversations, _fixed())
+    found = asked(*needed), asked(*others)
+    if not all(np.isfinite(values).all() for values in found):
+        raise SpklinkError("scores: the function gave a score that is not a finite number")
+    return Scores(found[0], len(others[0]), SideScores(*others, found[1]))
+
+
+def _fixed() -> np.random.Generator:
+    """Which non-targets are asked for is no matter of chance."""
+    return np.random.default_rng(0)
 
 
 def read_scores(path: str | PathLike[str], conversations: Conversations, links: Links) -> Scores:

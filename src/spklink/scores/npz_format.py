@@ -122,19 +122,37 @@ def _add_triples(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: C
 
 
 def _add_dense(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Collector) -> None:
-    """Both halves are read and must agree; the mean of the two is kept."""
     member, shape, dtype = _open_array(archive, "scores")
     n = len(side)
     if shape != (n, n):
         raise SpklinkError(f"matrix scores is {shape} where {n} sides are listed")
+    rows = max(1, BLOCK_CELLS // max(n, 1))
+    blocks = _blocks(member, dtype, n * n, rows * n) if n else iter(())
+    _add_rows((flat.reshape(-1, n) for flat in blocks), side, collector)
+
+
+def add_square(square: Floats, collector: Collector) -> None:
+    """A matrix of all sides, in table order."""
+    n = len(collector.conversations.sides)
+    if square.shape != (n, n):
+        raise SpklinkError(f"scores: an array of {square.shape} where the table has {n} sides")
+    rows = max(1, BLOCK_CELLS // max(n, 1))
+    blocks = (square[begin : begin + rows] for begin in range(0, n, rows))
+    _add_rows(blocks, np.arange(n), collector)
+
+
+def _add_rows(
+    blocks: Iterator[NDArray[Any]], side: NDArray[np.int64], collector: Collector
+) -> None:
+    """A matrix, some rows at a time: both halves must agree; the mean of the two is kept."""
+    n, begin = len(side), 0
     column = np.full(len(collector.conversations.sides), -1, np.int64)
     column[side[side >= 0]] = np.flatnonzero(side >= 0)
     halves = [np.full(len(collector.needed), np.nan) for _ in range(2)]
     sample = _Sample(collector, column)
     neighbours = _Neighbours(collector)
-    rows, begin = max(1, BLOCK_CELLS // max(n, 1)), 0
-    for flat in _blocks(member, dtype, n * n, rows * n) if n else ():
-        block = flat.reshape(-1, n).astype(np.float64)
+    for rows in blocks:
+        block = rows.astype(np.float64)
         _refuse_infinite(block, begin, collector)
         sample.take(block, begin)
         if collector.observe is not None:

@@ -1,0 +1,72 @@
+"""Write the report of a results folder: report.html, report.json and figures/."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from spklink.errors import SpklinkError
+from spklink.measures.evaluation import Evaluation
+from spklink.report.results import read_results
+from spklink.runs.result import Result
+from spklink.runs.stages import Stages
+from spklink.tables import Table, write_bytes, write_json
+
+FOLDER = "figures"
+
+
+def write_report(
+    out: str | PathLike[str],
+    *,
+    result: Result | None = None,
+    evaluation: Evaluation | None = None,
+    key: Table | None = None,
+    claimed: Table | None = None,
+    workers: int = 1,
+    stages: Stages | None = None,
+) -> Path:
+    """Write report.html, report.json and figures/ into a results folder; returns the page.
+
+    A run that is at hand gives its `result`, and its `evaluation` against the key, so that nothing
+    is computed twice.
+    """
+    from spklink.report import figures, numbers, page, provenance
+
+    folder, own = Path(out), Stages()
+    if stages is not None:
+        own.tell, own.progress = stages.tell, stages.progress
+    results = read_results(
+        folder,
+        result=result,
+        evaluation=evaluation,
+        key=key,
+        claimed=claimed,
+        workers=workers,
+        stages=own,
+    )
+    with own.stage("gathering the numbers"):
+        found = numbers.gather(results)
+    with own.stage("drawing the figures"):
+        drawn = figures.draw_all(found)
+        write_figures(folder / FOLDER, drawn)
+    found["times"] = provenance.times(results, own)
+    text = page.render(found, {name: svg for name, (svg, _) in drawn.items()})
+    write_json(folder / "report.json", found)
+    write_bytes(folder / "report.html", text.encode())
+    return folder / "report.html"
+
+
+def write_figures(folder: Path, drawn: dict[str, tuple[str, bytes]]) -> None:
+    """Every figure as SVG and PDF; those of an earlier report go."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SpklinkError(f"{folder}: cannot be made ({error.strerror})") from None
+    from spklink.report.figures import FIGURES
+
+    for name in FIGURES:
+        for kind in ("svg", "pdf"):
+            (folder / f"{name}.{kind}").unlink(missing_ok=True)
+    for name, (svg, pdf) in drawn.items():
+        write_bytes(folder / f"{name}.svg", svg.encode())
+        write_bytes(folder / f"{name}.pdf", pdf)

@@ -1,0 +1,108 @@
+"""Scores of a run: by the recognizer, normalised, and compared again as links teach.
+
+The recognizer knows nothing of this: normalisation and the second comparison are steps of the
+recipe, done with any recognizer's vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.calibration.choice import Calibrated
+from spklink.calibration.pairs import Pairs, make_pairs
+from spklink.database.conversations import Conversations
+from spklink.database.links import Links, needed_sides
+from spklink.recognizers import link_wccn, normalise
+from spklink.recognizers.products import pair_scores, unit_vectors
+from spklink.recognizers.products import table as score_table
+from spklink.recognizers.training import Trained
+from spklink.scores.needed import SideScores, known_non_targets
+from spklink.sound.listening import Sound
+
+Floats = NDArray[np.float64]
+Sides = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores pairs of sides."""
+
+    conversations: Conversations
+    sound: Sound
+    trained: Trained | None  # None where no side could be used
+    seed: int
+    threads: int
+    normaliser: normalise.Normaliser | None = None
+    again: link_wccn.LinkScorer | None = None
+
+    @property
+    def note(self) -> str:
+        """What a person should know."""
+        if self.trained is None:
+            return "no side of any recording could be used: nothing is known of any channel"
+        return "" if self.normaliser is None else self.normaliser.reason
+
+    def __call__(self, side_1: Sides, side_2: Sides) -> Floats:
+        if self.trained is None:
+            return np.zeros(len(side_1))
+        product, vectors = self.trained.recognizer.product, self.trained.vectors
+        scores = pair_scores(product, vectors, side_1, side_2, threads=self.threads)
+        if self.normaliser is not None:
+            scores = self.normaliser.apply(scores, side_1, side_2)
+        return scores if self.again is None else scores + self.again.scores(side_1, side_2)
+
+    def normalised(self) -> Scorer:
+        """With scores set against those with strangers."""
+        if self.trained is None:
+            return self
+        product, vectors = self.trained.recognizer.product, self.trained.vectors
+        fitted = normalise.fit(
+            lambda rows, columns: score_table(
+                product, vectors, rows, columns, threads=self.threads
+            ),
+            self.conversations,
+            self.sound.usable,
+            seed=self.seed,
+        )
+        return replace(self, normaliser=fitted)
+
+    def everything(self) -> SideScores:
+        """The scores of all pairs of sides."""
+        side_1, side_2 = np.triu_indices(len(self.sound.usable), 1)
+        return SideScores(side_1, side_2, self(side_1, side_2))
+
+    def pairs(self, links: Links) -> Pairs:
+        """Scores of the needed pairs, and of a sample of pairs that are certainly different."""
+        table, usable = self.conversations, self.sound.usable
+        others = known_non_targets(table, np.random.default_rng([self.seed, 1]), usable)
+        return make_pairs(
+            table,
+            links,
+            self(*needed_sides(links, table.sides)),
+            SideScores(*others, self(*others)),
+            seconds=self.sound.seconds(),
+            usable=usable,
+        )
+
+    def taught(self, pairs: Pairs, found: Calibrated) -> Scorer | str:
+        """Comparing voices again as the links teach (link-WCCN); or why not."""
+        assert self.trained is not None
+        links = pairs.links
+        same = found.posterior.candidate_probabilities(links) * pairs.usable[pairs.candidates]
+        units = partial(unit_vectors, self.trained.recognizer.product, self.trained.vectors)
+        again = link_wccn.fit(
+            self.conversations, links, same, units, self.sound.usable, seed=self.seed
+        )
+        return again if isinstance(again, str) else replace(self, again=again)
+
+    def added(self, pairs: Pairs) -> Pairs:
+        """The same pairs with what the second comparison says of them."""
+        assert self.again is not None
+        one, two = needed_sides(pairs.links, self.conversations.sides)
+        others = pairs.non_targets
+        more = self.again.scores(one, two), self.again.scores(others.side_1, others.side_2)
+        return pairs.added(*more)

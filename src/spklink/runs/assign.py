@@ -20,7 +20,7 @@ from spklink.runs.folder import make_folder, solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
-from spklink.scores.files import any_scores
+from spklink.scores.files import read_scores
 from spklink.settings import AssignOptions
 from spklink.sound.speech_table import read_speech_table
 from spklink.tables import Table
@@ -77,7 +77,7 @@ def read_evidence(
     """The scores that are needed, read and checked."""
     with stages.stage("reading the scores"):
         links = find_links(conversations, consecutive=weight.consecutive)
-        found = any_scores(scores, conversations, links)
+        found = read_scores(scores, conversations, links)
     return Evidence(conversations, links, found, weight, known)
 
 

@@ -36,8 +36,8 @@ def calibrate(
         raise SpklinkError(f"{out}: is a folder; a calibration is one file")
     weight, choice = asked_weight(asked["weight"], asked["beta"]), Choice.of(asked)
     with stages.stage("reading the table"):
-        names = ("known", "sides", "key")
-        inputs = read_inputs({"conversations": table} | {name: asked[name] for name in names})
+        tables = {"known": asked["known"], "sides": asked["sides"], "key": asked["key"]}
+        inputs = read_inputs({"conversations": table, **tables})
         people = read_conversations(inputs.table("conversations"))
         known, key = read_known_channels(inputs, people), inputs.table("key")
     evidence = read_evidence(people, scores, weight or Weight(), known, stages)

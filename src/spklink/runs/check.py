@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,19 @@ from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.measures.entropy import levels
 from spklink.posterior.likelihood import combine_prior
+from spklink.tables import Table
 
 
-def describe(path: str | PathLike[str]) -> dict[str, Any]:
-    """Counts, cliques by size, entropies, and things a person should look at."""
-    table = read_conversations(path)
+def check(table: Table) -> dict[str, Any]:
+    """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
+    DataFrame or rows."""
+    return describe(read_conversations(table))
+
+
+def describe(table: Conversations) -> dict[str, Any]:
     prior = combine_prior(table)
     cliques = find_cliques(table, prior.clamped >= 0)
-    calls = np.bincount(table.participants.ravel(), minlength=len(table.speakers))
+    calls = np.bincount(table.people, minlength=len(table.speakers))
     return {
         "conversations": len(table),
         "speakers": len(table.speakers),

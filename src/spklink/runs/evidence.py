@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
-from spklink.posterior.likelihood import Model, Weight, build_model, combine_prior
+from spklink.posterior.likelihood import Model, Prior, Weight, build_model, combine_prior
 from spklink.scores.needed import Scores, SideScores, needed_and
 
 
@@ -39,6 +41,20 @@ class Evidence:
     def unaided(self) -> Evidence:
         """The same without what somebody knew of channels."""
         return replace(self, known=None)
+
+    def hiding_everything(self) -> Model:
+        """The model without what is known for certain; what is only probable stays."""
+        prior = self.model.prior
+        nothing = Prior(prior.log_odds, np.full(len(self.conversations), -1, np.int8))
+        table = self.conversations
+        return build_model(
+            table,
+            find_cliques(table),
+            self.links,
+            self.scores.needed,
+            weight=self.weight,
+            prior=nothing,
+        )
 
     def ratios(self) -> SideScores:
         """The log-likelihood-ratios: of the needed pairs, then of known non-targets."""

@@ -114,7 +114,7 @@ class Result:
     def _repr_html_(self) -> str:
         """The first rows, for notebooks; names are text and nothing else."""
         head = "".join(f"<th>{escape(name)}</th>" for name in ASSIGNMENTS)
-        rows = []
+        rows: list[str] = []
         for row in assignment_rows(self.conversations, self.posterior):
             if len(rows) == SHOWN:
                 break

@@ -126,75 +126,58 @@ class Collector:
         return f"{side_name(self.conversations, one)} with {side_name(self.conversations, two)}"
 
 
-def any_scores(scores: Any, conversations: Conversations, links: Links) -> Scores:
-    """The needed scores out of a file, a DataFrame or rows, a square array of all sides in table
-    order, or a function of two sides, each a pair (conversation, channel from 1)."""
-    if isinstance(scores, str | PathLike):
-        return read_scores(scores, conversations, links)
-    if callable(scores):
-        return asked_scores(scores, conversations, links)
+def read_scores(scores: Any, conversations: Conversations, links: Links) -> Scores:
+    """The scores of all needed side pairs; every problem in one error.
+
+    `scores` is a .csv or .npz file, a DataFrame or rows with the columns of the former, a square
+    array of all sides in table order, or a function of two sides, each (conversation, channel).
+    """
     collector = Collector(conversations, links)
-    name = "scores"
-    if isinstance(scores, np.ndarray):
-        from spklink.scores import npz_format
-
-        npz_format.add_square(np.asarray(scores, np.float64), collector)
-    else:
-        from spklink.scores import csv_format
-
-        csv_format.read(scores, collector)
+    name = _read_into(scores, collector)
     return collector.finish(name)
 
 
-def asked_scores(
-    score: Callable[[Side, Side], float], conversations: Conversations, links: Links
-) -> Scores:
-    """Ask a function for the scores that are needed, and for a sample of known non-targets."""
-    sides = conversations.sides
-    ids = [conversations.ids[m] for m in sides.conversation.tolist()]
-    names = list(zip(ids, (sides.position + 1).tolist(), strict=True))
-
-    def asked(one: Sides, two: Sides) -> Floats:
-        pairs = zip(one.tolist(), two.tolist(), strict=True)
-        return np.array([float(score(names[a], names[b])) for a, b in pairs])
-
-    needed, others = needed_sides(links, sides), known_non_targets(conversations, _fixed())
-    found = asked(*needed), asked(*others)
-    if not all(np.isfinite(values).all() for values in found):
-        raise SpklinkError("scores: the function gave a score that is not a finite number")
-    return Scores(found[0], len(others[0]), SideScores(*others, found[1]))
-
-
-def _fixed() -> np.random.Generator:
-    """Which non-targets are asked for is no matter of chance."""
-    return np.random.default_rng(0)
-
-
-def read_scores(path: str | PathLike[str], conversations: Conversations, links: Links) -> Scores:
-    """The scores of all needed side pairs, from .csv or .npz; every problem in one error."""
-    collector = Collector(conversations, links)
-    _read_into(path, collector)
-    return collector.finish(path)
-
-
 def read_all_scores(
-    path: str | PathLike[str], conversations: Conversations, links: Links, observe: Observe
+    scores: Any, conversations: Conversations, links: Links, observe: Observe
 ) -> None:
-    """Show `observe` all scores of a file between sides of the table, a chunk at a time."""
+    """Show every score to `observe`, a chunk at a time; none has to be there."""
     collector = Collector(conversations, links, observe)
-    _read_into(path, collector)
+    name = _read_into(scores, collector)
     if collector.problems:
-        raise problems_in(path, collector.problems)
+        raise problems_in(name, collector.problems)
 
 
-def _read_into(path: str | PathLike[str], collector: Collector) -> None:
+def _read_into(scores: Any, collector: Collector) -> str | PathLike[str]:
+    """All scores into the collector; what they are called in messages."""
     from spklink.scores import csv_format, npz_format
 
-    readers = {".csv": csv_format.read, ".npz": npz_format.read}
-    read = readers.get(Path(path).suffix.lower())
-    if read is None:
-        raise SpklinkError(f"{path}: scores must be a .csv or .npz file")
-    read(Path(path), collector)
+    if isinstance(scores, str | PathLike):
+        readers = {".csv": csv_format.read, ".npz": npz_format.read}
+        read = readers.get(Path(scores).suffix.lower())
+        if read is None:
+            raise SpklinkError(f"{scores}: scores must be a .csv or .npz file")
+        read(Path(scores), collector)
+        return scores
+    if isinstance(scores, np.ndarray):
+        npz_format.add_square(scores, collector)
+    elif callable(scores):
+        _ask(scores, collector)
+    else:
+        csv_format.read(scores, collector)
+    return "scores"
+
+
+def _ask(score: Callable[[Side, Side], float], collector: Collector) -> None:
+    """Ask a function for the scores that are needed, and for a sample of known non-targets."""
+    table = collector.conversations
+    ids = [table.ids[m] for m in table.sides.conversation.tolist()]
+    names = list(zip(ids, (table.sides.position + 1).tolist(), strict=True))
+    # Which non-targets are asked for is no matter of chance.
+    sample = known_non_targets(table, np.random.default_rng(0))
+    for one, two in (needed_sides(collector.links, table.sides), sample):
+        pairs = zip(one.tolist(), two.tolist(), strict=True)
+        found = np.array([float(score(names[a], names[b])) for a, b in pairs])
+        collector.add(one, two, found, range(len(one)), "pair")
 
 
 def write_scores(

@@ -19,10 +19,8 @@ Floats = NDArray[Any]  # float32 or float64
 Sides = NDArray[np.int64]
 
 
-def read_trials(
-    path: str | PathLike[str], conversations: Conversations, key: Labels
-) -> tuple[Floats, Floats]:
-    """All scores in a file between two sides with a key: of the same speaker, and of others.
+def read_trials(scores: Any, conversations: Conversations, key: Labels) -> tuple[Floats, Floats]:
+    """All scores between two sides with a key: of the same speaker, and of others.
 
     One name in two groups may or may not be one person: such pairs are left out.
     """
@@ -37,11 +35,12 @@ def read_trials(
         for found, mask in zip(parts, (same, kept & (one != two)), strict=True):
             found.append(_narrow(score[mask]))
 
-    read_all_scores(path, conversations, find_links(conversations), observe)
+    read_all_scores(scores, conversations, find_links(conversations), observe)
     targets, others = (np.concatenate(p) if p else np.zeros(0) for p in parts)
     if not len(targets) or not len(others):
+        name = scores if isinstance(scores, str | PathLike) else "scores"
         raise SpklinkError(
-            f"{path}: {len(targets)} scores of the same speaker and {len(others)} of different "
+            f"{name}: {len(targets)} scores of the same speaker and {len(others)} of different "
             "speakers have a key; both kinds are needed"
         )
     return targets, others

@@ -1,0 +1,81 @@
+"""Measure results against the truth, or against known channels; measure scores against a key."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from spklink.database.conversations import read_conversations
+from spklink.database.labels import read_key
+from spklink.errors import SpklinkError
+from spklink.measures import evaluation
+from spklink.measures.detection import Detection
+from spklink.measures.detection import measure as measure_scores
+from spklink.measures.evaluation import Evaluation
+from spklink.measures.reliability import Marginals, hide_known
+from spklink.runs.evidence import Evidence
+from spklink.runs.folder import load, read_evidence, read_run, solving
+from spklink.runs.result import Result
+from spklink.runs.stages import Stages
+from spklink.scores.trials import read_trials
+from spklink.tables import Table
+
+
+def evaluate(
+    result: Result | str | PathLike[str],
+    key: Table,
+    *,
+    workers: int = 1,
+    stages: Stages | None = None,
+) -> Evaluation:
+    """How good the probabilities are (the paper's Tables 2 and 3), given the truth.
+
+    `result` is what `link` or `assign` returned, or a folder that they wrote; `key` a file, a
+    DataFrame or rows: conversation,channel,speaker.
+    """
+    stages = stages or Stages()
+    solved = result if isinstance(result, Result) else load(result, workers=workers, stages=stages)
+    labels = read_key(key, solved.conversations)
+    with stages.stage("measuring"):
+        return evaluation.evaluate(
+            solved.posterior,
+            labels.bits,
+            foreign_key_rows=labels.foreign,
+            options=solving(solved.options),
+        )
+
+
+def consistency(
+    result: Result | str | PathLike[str], *, workers: int = 1, stages: Stages | None = None
+) -> Marginals:
+    """Known channels, hidden a tenth at a time and predicted from the rest."""
+    stages = stages or Stages()
+    with stages.stage("hiding known channels"):
+        evidence, options = _unsolved(result)
+        bits = evidence.model.prior.clamped
+        if not (bits >= 0).any():
+            raise SpklinkError(
+                "no channels are known for certain, so there is nothing to hide; "
+                "give --key, or link with --known"
+            )
+        how = solving({**options, "workers": workers})
+        model = evidence.hiding_everything()
+        return hide_known(model, bits, seed=how.seed, options=how)
+
+
+def _unsolved(result: Result | str | PathLike[str]) -> tuple[Evidence, Any]:
+    if isinstance(result, Result):
+        return result.evidence, result.options
+    folder = Path(result)
+    return read_evidence(folder), read_run(folder)["options"]
+
+
+def detect(table: Table, scores: Any, key: Table, *, stages: Stages | None = None) -> Detection:
+    """How well scores tell the same speaker from others: EER, Cllr, minimum costs."""
+    stages = stages or Stages()
+    with stages.stage("reading the scores"):
+        people = read_conversations(table)
+        targets, others = read_trials(scores, people, read_key(key, people))
+    with stages.stage("measuring"):
+        return measure_scores(targets, others)

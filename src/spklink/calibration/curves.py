@@ -227,7 +227,7 @@ def _fit_gaussians(trials: Trials, source: str) -> Line:
 
 
 def _fit_steps(trials: Trials, source: str) -> StepCurve:
-    from spklink.measures.detection import pav
+    from spklink.scores.pooling import pav
 
     same, other = trials.same > 0.0, trials.other > 0.0
     steps = pav(trials.scores[same], trials.scores[other], trials.same[same], trials.other[other])

@@ -16,7 +16,7 @@ import numpy as np
 
 from spklink import build_model, find_cliques, solve
 from spklink.calibration.choice import with_key
-from spklink.calibration.curves import stated_default
+from spklink.calibration.fitting import stated_default
 from spklink.calibration.label_free import Pairs, label_free, what_is_missing
 from spklink.cli.show import number, table
 from spklink.errors import SpklinkError

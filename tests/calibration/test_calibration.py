@@ -11,20 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from spklink import SpklinkError
-from spklink.calibration.curves import (
-    KINDS,
-    Line,
-    StepCurve,
-    Trials,
-    fit,
-    gaussian_line,
-    load,
-    logistic,
-    pair_speech,
-    save,
-    stated_default,
-    supervised,
-)
+from spklink.calibration.curves import Line, StepCurve, load, pair_speech, save
+from spklink.calibration.fitting import Trials, fit, stated_default, supervised
+from spklink.calibration.kinds.cmlg import gaussian_line
+from spklink.calibration.logistic import Regression, logistic
+from spklink.calibration.table import KINDS
 
 
 def gaussians(mu=4.0, count=20_000, seed=0):
@@ -61,7 +52,7 @@ def test_logistic_regression_finds_the_least_cost():
         cost = same @ np.logaddexp(0, -llr) + other @ np.logaddexp(0, llr)
         return cost + 0.5 * prior @ theta**2
 
-    found = logistic(columns, same, other, prior, np.zeros(3))
+    found = logistic(Regression(columns, same, other, prior), np.zeros(3))
     best = minimize(
         loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
     )
@@ -97,7 +88,7 @@ def test_pair_speech_is_zero_at_ten_seconds():
 
 
 @given(
-    st.sampled_from(KINDS),
+    st.sampled_from(list(KINDS)),
     st.floats(0.01, 1000.0),
     st.floats(-1e4, 1e4),
     st.integers(0, 3),

@@ -18,8 +18,9 @@ from scipy.special import ndtri
 
 from spklink.errors import SpklinkError
 from spklink.measures import detection
-from spklink.measures.detection import COSTS, Detection, measure, pav
+from spklink.measures.detection import COSTS, Detection, measure
 from spklink.scores import pooling, ranking
+from spklink.scores.pooling import pav
 
 Floats = NDArray[np.float64]
 Pair = tuple[Floats, Floats]

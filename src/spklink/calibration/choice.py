@@ -15,16 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.calibration import curves as saved
-from spklink.calibration.curves import (
-    KINDS,
-    Calibration,
-    Line,
-    TooLittleError,
-    stated_default,
-    supervised,
-)
+from spklink.calibration.curves import Calibration, Line
+from spklink.calibration.fitting import TooLittleError, stated_default, supervised
 from spklink.calibration.label_free import LabelFree, label_free, what_is_missing
 from spklink.calibration.pairs import Pairs
+from spklink.calibration.table import DEFAULT, DEFAULT_WITH_SPEECH, KINDS, find_kind
 from spklink.calibration.weight import learn_weight
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
@@ -56,7 +51,7 @@ class Choice:
             raise SpklinkError(f"--kind {self.kind!r} is not one of {', '.join(KINDS)}")
         if not 0.0 <= self.wrong_lists < 0.5:
             raise SpklinkError(f"--wrong-lists {self.wrong_lists}: a share from 0 to below .5")
-        if self.wrong_lists and self.kind in ("cmlg", "pav"):
+        if self.wrong_lists and self.kind and not find_kind(self.kind).takes_least_floor:
             raise SpklinkError(f"--wrong-lists does not go with --kind {self.kind}")
         for path in self.files():  # named now, not after an hour of listening
             saved.load(path)
@@ -90,9 +85,13 @@ class Choice:
         return Weight() if self.source in (LABELFREE, NONE) else saved_weight(self.source)
 
     def kind_for(self, pairs: Pairs) -> str:
-        if self.kind == "lr-dur" and pairs.speech is None:
-            raise SpklinkError("--kind lr-dur needs the seconds of speech of every side: --sides")
-        return self.kind or ("lr-floor" if pairs.speech is None else "lr-dur")
+        if self.kind is None:
+            return DEFAULT if pairs.speech is None else DEFAULT_WITH_SPEECH
+        if pairs.speech is None and find_kind(self.kind).needs_speech:
+            raise SpklinkError(
+                f"--kind {self.kind} needs the seconds of speech of every side: --sides"
+            )
+        return self.kind
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.calibration.curves import (
-    FIRST_FLOOR,
-    Calibration,
-    Line,
-    TooLittleError,
-    Trials,
-    fit,
-    standard,
-)
+from spklink.calibration.curves import Calibration, Line
+from spklink.calibration.fitting import TooLittleError, Trials, fit, standard
 from spklink.calibration.pairs import Pairs
+from spklink.calibration.table import find_kind
 from spklink.database.cliques import Cliques
 from spklink.posterior.posterior import Posterior
 
@@ -112,14 +106,14 @@ def label_free(
     """
     centre, spread = standard(pairs.non_targets.score)
     inner = pairs.standardised(centre, spread)
-    learner = _Learner(inner, solve, "lr" if kind == "pav" else kind, wrong_lists, tell)
+    learner = _Learner(inner, solve, find_kind(kind).learned_as or kind, wrong_lists, tell)
     runs = [learner.run(STARTS[0])]
     if runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
         runs += [learner.run(start) for start in STARTS[1:]]
     # The first where they tie, or where a method gives no evidence.
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
-    if kind == "pav":
-        curve = fit(learner.expected(best.posterior), "pav", source="labelfree")
+    if learner.kind != kind:
+        curve = fit(learner.expected(best.posterior), kind, source="labelfree")
         best = replace(best, calibration=curve, posterior=solve(inner.calibrated(curve)))
     final = best.calibration.unstandardised(centre, spread)
     return replace(best, calibration=final, starts=len(runs), agree=_agree(runs))
@@ -141,8 +135,7 @@ class _Learner:
     tell: Callable[[int, int], None] | None
 
     def run(self, start: float) -> LabelFree:
-        # Outliers are only seen by a line that allows for them from the start.
-        line = Line(start, 0.0, floor=FIRST_FLOOR if self.kind == "lr-floor" else None)
+        line = Line(start, 0.0, floor=find_kind(self.kind).first_floor)
         posterior = self.solve(self.pairs.calibrated(line))
         history: list[Round] = []
         converged = False

@@ -309,11 +309,11 @@ def description(found: dict[str, Any]) -> None:
 def calibration(found: dict[str, Any], out: Path) -> None:
     """What `calibrate` learned."""
     text(f"calibration {found['kind']}, {found['source']}: {out}")
-    if found["kind"] == "pav":
+    if "edges" in found:
         text(f"{len(found['values'])} steps, from {found['values'][0]:.2f} up")
     else:
         speech = ""
-        if found["kind"] == "lr-dur":
+        if found["speech_low"] is not None:
             speech = f", by speech {found['scale_speech']:+.4g} and {found['offset_speech']:+.4g}"
         if found["floor"] is not None:
             speech = f", not much below {found['floor']:.2f}"

@@ -1,4 +1,4 @@
-"""How well scores tell the same speaker from others: EER, Cllr, minimum costs, PAV, DET, Tippett.
+"""How well scores tell the same speaker from others: EER, Cllr, minimum costs, DET, Tippett.
 
 Conventions: a trial is a target (same speaker) or a non-target (one of the `others`); a score is a
 natural log-likelihood-ratio, +-inf allowed. A threshold rejects the scores below it: `miss` is the
@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, xlogy
 
 from spklink.errors import SpklinkError
-from spklink.scores.pooling import Blocks, blocks_of, weighted_blocks, with_misleading_ends
+from spklink.scores.pooling import Blocks, Steps, blocks_of, steps_of
 from spklink.scores.ranking import Array, Counts, Floats, Keys, Ranking, scores_of, sign_of
 
 Point = tuple[float, float, float]
@@ -67,20 +67,6 @@ class Detection:
 
 
 @dataclass(frozen=True)
-class Steps:
-    """A rising step function: scores from edges[s - 1] up to below edges[s] mean llr[s]."""
-
-    edges: Floats  # (S - 1,), midway between the scores of neighbouring steps
-    llr: Floats  # (S,)
-
-    def __call__(self, scores: ArrayLike) -> Floats:
-        values = np.asarray(scores, np.float64)
-        if np.isnan(values).any():
-            raise SpklinkError("a score that is not a number (NaN) has no log-likelihood-ratio")
-        return np.asarray(self.llr[np.searchsorted(self.edges, values, side="right")])
-
-
-@dataclass(frozen=True)
 class Ordered(Ranking):
     """The scores of both classes, sorted: whatever is asked of them needs no other sort."""
 
@@ -103,7 +89,7 @@ class Ordered(Ranking):
         return blocks_of(self)
 
     def pav(self, *, finite: bool = True) -> Steps:
-        return _steps(self.blocks, self.dtype, finite)
+        return steps_of(self.blocks, self.dtype, finite=finite)
 
     def hull_points(self) -> tuple[Floats, Floats]:
         return self._rates(*self.blocks.rejected())
@@ -125,25 +111,6 @@ class Ordered(Ranking):
 def measure(targets: ArrayLike, others: ArrayLike, *, threads: int | None = None) -> Detection:
     """All metrics of the scores of targets and of non-targets."""
     return order(targets, others, threads=threads).measure()
-
-
-def pav(
-    targets: ArrayLike,
-    others: ArrayLike,
-    target_weight: ArrayLike | None = None,
-    other_weight: ArrayLike | None = None,
-    *,
-    finite: bool = True,
-) -> Steps:
-    """The monotonous calibration of least Cllr; a trial of weight 2 counts as two trials.
-
-    The lowest step often has no targets and the highest no others: infinite ratios. With `finite`
-    one more target scores below all trials and one more non-target above all, and counts.
-    """
-    if target_weight is None and other_weight is None:
-        return order(targets, others).pav(finite=finite)
-    blocks, dtype = weighted_blocks(targets, others, target_weight, other_weight)
-    return _steps(blocks, dtype, finite)
 
 
 def det_points(targets: ArrayLike, others: ArrayLike, count: int = 500) -> tuple[Floats, Floats]:
@@ -179,19 +146,6 @@ def _for_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _for_json(item) for name, item in value.items()}
     return None if isinstance(value, float) and not isfinite(value) else value
-
-
-def _steps(blocks: Blocks, dtype: np.dtype[Any], finite: bool) -> Steps:
-    if finite:
-        blocks = with_misleading_ends(blocks)
-    t, n = blocks.targets, blocks.others
-    with np.errstate(divide="ignore"):
-        llr = np.log(t / t.sum()) - np.log(n / n.sum())
-    below, above = scores_of(blocks.high[:-1], dtype), scores_of(blocks.low[1:], dtype)
-    with np.errstate(invalid="ignore"):
-        middle = np.minimum(below / 2.0 + above / 2.0, above)
-        # No number between, or an infinite score: the edge is the higher score itself.
-        return Steps(np.where(middle > below, middle, above), llr)
 
 
 def _cllr(trials: Ordered) -> float:

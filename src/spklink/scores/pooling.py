@@ -2,6 +2,7 @@
 
 The sorted keys of the two classes are merged straight into a stack of pooled blocks, counted in
 integers; only weights make them floats. Runs of pieces are pooled side by side, then their blocks.
+`pav` makes of them the calibration itself, a rising step function.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from spklink.scores.ranking import (
     keys_of,
     refuse_unusable,
     same_type,
+    scores_of,
 )
 
 
@@ -39,6 +41,54 @@ class Blocks:
         counts = self.targets, self.others
         t, n = (np.concatenate([np.zeros(1, c.dtype), np.cumsum(c)]) for c in counts)
         return t, n
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A rising step function: scores from edges[s - 1] up to below edges[s] mean llr[s]."""
+
+    edges: Floats  # (S - 1,), midway between the scores of neighbouring steps
+    llr: Floats  # (S,)
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        values = np.asarray(scores, np.float64)
+        if np.isnan(values).any():
+            raise SpklinkError("a score that is not a number (NaN) has no log-likelihood-ratio")
+        return np.asarray(self.llr[np.searchsorted(self.edges, values, side="right")])
+
+
+def pav(
+    targets: ArrayLike,
+    others: ArrayLike,
+    target_weight: ArrayLike | None = None,
+    other_weight: ArrayLike | None = None,
+    *,
+    finite: bool = True,
+) -> Steps:
+    """The monotonous calibration of least Cllr; a trial of weight 2 counts as two trials.
+
+    The lowest step often has no targets and the highest no others: infinite ratios. With `finite`
+    one more target scores below all trials and one more non-target above all, and counts.
+    """
+    if target_weight is None and other_weight is None:
+        ranking = Ranking.of(targets, others, None)
+        return steps_of(blocks_of(ranking), ranking.dtype, finite=finite)
+    blocks, dtype = weighted_blocks(targets, others, target_weight, other_weight)
+    return steps_of(blocks, dtype, finite=finite)
+
+
+def steps_of(blocks: Blocks, dtype: np.dtype[Any], *, finite: bool) -> Steps:
+    """The log-likelihood-ratio of each block, and where one ends; see `pav`."""
+    if finite:
+        blocks = with_misleading_ends(blocks)
+    t, n = blocks.targets, blocks.others
+    with np.errstate(divide="ignore"):
+        llr = np.log(t / t.sum()) - np.log(n / n.sum())
+    below, above = scores_of(blocks.high[:-1], dtype), scores_of(blocks.low[1:], dtype)
+    with np.errstate(invalid="ignore"):
+        middle = np.minimum(below / 2.0 + above / 2.0, above)
+        # No number between, or an infinite score: the edge is the higher score itself.
+        return Steps(np.where(middle > below, middle, above), llr)
 
 
 def blocks_of(ranking: Ranking) -> Blocks:

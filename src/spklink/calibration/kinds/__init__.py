@@ -1,0 +1,1 @@
+"""One file a kind of calibration; `calibration/table.py` lists them."""

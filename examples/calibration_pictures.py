@@ -16,7 +16,7 @@ import numpy as np
 
 from spklink import build_model, find_cliques, solve
 from spklink.calibration.label_free import LabelFree, Pairs, label_free
-from spklink.measures.evaluation import reliability
+from spklink.measures.reliability import reliability
 from spklink.worlds import simulate
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"

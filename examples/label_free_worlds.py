@@ -20,7 +20,7 @@ from spklink.calibration.curves import stated_default
 from spklink.calibration.label_free import Pairs, label_free, what_is_missing
 from spklink.cli.show import number, table
 from spklink.errors import SpklinkError
-from spklink.measures.evaluation import score_cliques
+from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
 
 WORLDS = [

@@ -8,7 +8,7 @@ import pytest
 from spklink import SpklinkError, build_model, find_cliques, solve
 from spklink.calibration.choice import Choice, calibrated, with_key
 from spklink.calibration.label_free import Pairs, label_free, learn_weight
-from spklink.measures.evaluation import score_cliques
+from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
 
 

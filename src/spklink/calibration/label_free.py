@@ -31,9 +31,9 @@ from spklink.calibration.curves import (
 )
 from spklink.database.cliques import Cliques
 from spklink.database.links import Links
-from spklink.measures.evaluation import score_cliques
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options, Posterior
+from spklink.posterior.truth import score_cliques
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

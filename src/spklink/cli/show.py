@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spklink.measures.detection import Detection
-    from spklink.measures.evaluation import Evaluation, Marginals, Reliability, Row
+    from spklink.measures.evaluation import Evaluation, Row
+    from spklink.measures.reliability import Marginals, Reliability
     from spklink.runs.assign import Stages
     from spklink.runs.link import Linked
     from spklink.runs.paper import SimulatedRow

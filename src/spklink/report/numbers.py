@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spklink.measures.entropy import confusion, levels
-from spklink.measures.evaluation import wilson
+from spklink.measures.reliability import wilson
 from spklink.report import details, graphs
 from spklink.report.provenance import command, provenance
 from spklink.report.recognizer import recognizer

@@ -98,7 +98,7 @@ def read_results(
     if labels is not None:
         with stages.stage("measuring"):
             measured = evaluate(
-                database.model, labels.bits, foreign_key_rows=labels.foreign, options=options
+                posterior, labels.bits, foreign_key_rows=labels.foreign, options=options
             )
     given = {"key": key, "claimed": claimed}
     return Results(

@@ -27,7 +27,8 @@ from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import read_known
 from spklink.database.links import Links, find_links
 from spklink.errors import SpklinkError
-from spklink.measures.evaluation import Marginals, configurations, hide_known
+from spklink.measures.evaluation import configurations
+from spklink.measures.reliability import Marginals, hide_known
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Model, Prior, Weight, build_model, combine_prior

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from spklink.database.cliques import find_cliques
 from spklink.measures.entropy import Level, levels
 from spklink.measures.evaluation import (
-    CliqueScores,
     best_scale,
     keep_cliques,
-    score_cliques,
     table_row,
 )
 from spklink.posterior.likelihood import Model, build_model, join
 from spklink.posterior.posterior import solve
+from spklink.posterior.truth import CliqueScores, score_cliques
 from spklink.worlds.simulate import simulate
 
 CONVERSATIONS, SPEAKERS = 348, 356

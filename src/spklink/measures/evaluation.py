@@ -173,18 +173,22 @@ def _row(
     # The best factor needs the sum many times over: only where that is exact and quick.
     if posterior.exact[cliques].all() and posterior.seconds[cliques].sum() <= QUICK_SECONDS:
         bits, scale = best_scale(*keep_cliques(posterior.model, truth, scores, chosen))
-    averages = table_row(
+    return Row(
+        conversations=size,
+        configurations=None if size is None else configurations(size),
+        **averages(scores, chosen),
+        recalibrated_bits=bits,
+        scale_ratio=scale,
+    )
+
+
+def averages(scores: CliqueScores, chosen: Mask) -> dict[str, Any]:
+    """`table_row` of the chosen cliques."""
+    return table_row(
         scores.per_low[chosen],
         scores.per_high[chosen],
         scores.resolvable[chosen],
         scores.wrong[chosen],
-    )
-    return Row(
-        conversations=size,
-        configurations=None if size is None else configurations(size),
-        **averages,
-        recalibrated_bits=bits,
-        scale_ratio=scale,
     )
 
 

@@ -28,7 +28,7 @@ def learn(world: str, eer: float, seed: int) -> tuple[simulate.Simulation, Pairs
     cliques = find_cliques(made.conversations)
     # As a recognizer would give them: neither the scale nor the offset of a likelihood-ratio.
     usable = np.ones(made.llr.shape, bool)
-    pairs = Pairs(made.links, 3 * made.llr + 40, usable, 3 * made.non_targets[2] + 40)
+    pairs = Pairs(made.links, 3 * made.llr + 40, usable, 3 * made.non_targets.score + 40)
 
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))

@@ -36,7 +36,7 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
     made = simulate.simulate(shape=shape, conversations=count, world=world, eer=eer, seed=seed)
     cliques = find_cliques(made.conversations)
     usable = np.ones(made.llr.shape, bool)
-    pairs = Pairs(made.links, made.llr, usable, made.non_targets[2])
+    pairs = Pairs(made.links, made.llr, usable, made.non_targets.score)
 
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))

@@ -551,14 +551,14 @@ def simulate(
             {
                 "conversations": len(made.conversations),
                 "speakers": len(made.conversations.speakers),
-                "scores": int(made.llr.size + len(made.non_targets[0])),
+                "scores": int(made.llr.size + len(made.non_targets.score)),
                 "files": [str(path) for path in files],
             }
         )
         return
     show.text(
         f"{len(made.conversations)} conversations of {len(made.conversations.speakers)} speakers, "
-        f"{made.llr.size} needed scores and {len(made.non_targets[0])} of known non-targets"
+        f"{made.llr.size} needed scores and {len(made.non_targets.score)} of known non-targets"
     )
     for path in files:
         show.text(f"wrote {path}")

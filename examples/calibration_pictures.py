@@ -16,7 +16,7 @@ import numpy as np
 
 from spklink import build_model, find_cliques, solve
 from spklink.calibration.label_free import LabelFree, Pairs, label_free
-from spklink.measures.evaluation import reliability
+from spklink.measures.reliability import reliability
 from spklink.worlds import simulate
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#6b7280"
@@ -28,7 +28,7 @@ def learn(world: str, eer: float, seed: int) -> tuple[simulate.Simulation, Pairs
     cliques = find_cliques(made.conversations)
     # As a recognizer would give them: neither the scale nor the offset of a likelihood-ratio.
     usable = np.ones(made.llr.shape, bool)
-    pairs = Pairs(made.links, 3 * made.llr + 40, usable, 3 * made.non_targets[2] + 40)
+    pairs = Pairs(made.links, 3 * made.llr + 40, usable, 3 * made.non_targets.score + 40)
 
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))

@@ -22,15 +22,14 @@ from spklink.database.conversations import read_conversations
 from spklink.database.labels import read_key
 from spklink.measures.detection import measure
 from spklink.measures.evaluation import (
-    CliqueScores,
     best_scale,
-    error_interval,
     keep_cliques,
-    score_cliques,
     table_row,
 )
+from spklink.measures.reliability import error_interval
 from spklink.posterior.likelihood import Model, build_model, join
 from spklink.posterior.posterior import Options, solve
+from spklink.posterior.truth import CliqueScores, score_cliques
 from spklink.runs.assign import Database, load
 from spklink.runs.link import Settings, link
 from spklink.scores.needed import read_scores

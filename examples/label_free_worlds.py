@@ -20,7 +20,7 @@ from spklink.calibration.fitting import stated_default
 from spklink.calibration.label_free import Pairs, label_free, what_is_missing
 from spklink.cli.show import number, table
 from spklink.errors import SpklinkError
-from spklink.measures.evaluation import score_cliques
+from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
 
 WORLDS = [
@@ -36,7 +36,7 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
     made = simulate.simulate(shape=shape, conversations=count, world=world, eer=eer, seed=seed)
     cliques = find_cliques(made.conversations)
     usable = np.ones(made.llr.shape, bool)
-    pairs = Pairs(made.links, made.llr, usable, made.non_targets[2])
+    pairs = Pairs(made.links, made.llr, usable, made.non_targets.score)
 
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))

@@ -8,8 +8,9 @@ import pytest
 from spklink import SpklinkError, build_model, find_cliques, solve
 from spklink.calibration.choice import Choice, calibrated, with_key
 from spklink.calibration.label_free import Pairs, label_free, learn_weight
-from spklink.measures.evaluation import score_cliques
+from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
+from spklink.worlds.scorers import gaussian_mu, variance_ratio
 
 
 def world(**settings):
@@ -24,7 +25,9 @@ def world(**settings):
 
 def pairs_of(made, scale=1.0, offset=0.0, usable=None):
     mask = np.ones(made.llr.shape, bool) if usable is None else usable
-    return Pairs(made.links, scale * made.llr + offset, mask, scale * made.non_targets[2] + offset)
+    return Pairs(
+        made.links, scale * made.llr + offset, mask, scale * made.non_targets.score + offset
+    )
 
 
 def mean_bits(posterior, truth):
@@ -96,7 +99,7 @@ def test_unusable_scores_stay_out():
     usable[:5] = False
     broken = made.llr.copy()
     broken[:5] = 1e6  # would ruin the fit
-    pairs = Pairs(made.links, broken, usable, made.non_targets[2])
+    pairs = Pairs(made.links, broken, usable, made.non_targets.score)
     assert label_free(pairs, posterior, "cmlg").calibration.scale == pytest.approx(1.0, rel=0.3)
 
 
@@ -108,9 +111,9 @@ def test_wrong_lists_hurt_less_when_they_are_expected():
         rng = np.random.default_rng(seed)
         scores = made.llr.copy()
         wrong = rng.random(len(scores)) < 0.05
-        mu = simulate.gaussian_mu(0.03)
+        mu = gaussian_mu(0.03)
         scores[wrong] = -mu + np.sqrt(2 * mu) * rng.standard_normal((int(wrong.sum()), 2, 2))
-        pairs = Pairs(made.links, scores, np.ones(scores.shape, bool), made.non_targets[2])
+        pairs = Pairs(made.links, scores, np.ones(scores.shape, bool), made.non_targets.score)
         trusting += mean_bits(label_free(pairs, posterior, "lr").posterior, made.truth)
         found = label_free(pairs, posterior, "lr", wrong_lists=0.05)
         wary += mean_bits(found.posterior, made.truth)
@@ -182,7 +185,7 @@ def test_the_weight_is_learned_where_known_channels_tell():
 
         found[name] = learn_weight(posterior, made.truth)
         assert learn_weight(posterior, np.full(len(table), -1, np.int8)) is None
-    truth = simulate.variance_ratio(0.2)
+    truth = variance_ratio(0.2)
     assert found["plda"] is not None
     assert truth / 4 < found["plda"].beta < truth * 4
     assert found["t5"] is None

@@ -109,7 +109,8 @@ def test_known_non_targets_of_a_file_are_kept(tmp_path):
     made = simulate.simulate(shape="star", conversations=9, seed=5)
     simulate.write_simulation(made, tmp_path)
     found = read_scores(tmp_path / "scores.csv", made.conversations, made.links).non_targets
-    first, second, score = made.non_targets
+    listed = made.non_targets
+    first, second, score = listed.side_1, listed.side_2, listed.score
     order = np.lexsort([second, first])
     assert np.array_equal(found.side_1, first[order])
     assert np.allclose(found.score, score[order])

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from spklink import SpklinkError, find_cliques, read_conversations, read_key, read_scores
-from spklink.database.links import find_links
+from spklink.database.links import find_links, needed_sides
+from spklink.database.sides import speakers_on, squares, two_each
 from spklink.worlds import simulate
-from spklink.worlds.simulate import gaussian_mu, variance_ratio, write_simulation
+from spklink.worlds.scorers import gaussian_mu, variance_ratio
+from spklink.worlds.simulate import write_simulation
 
 
 def test_the_papers_shape():
@@ -34,16 +36,16 @@ def test_shapes_of_any_size_are_one_clique(shape, size):
 
 def test_star_has_one_speaker_in_every_call():
     made = simulate.simulate(shape="star", conversations=60)
-    counts = np.bincount(made.conversations.participants.ravel())
+    counts = np.bincount(made.conversations.people)
     assert counts.max() == 60
     assert np.sort(counts)[-2] <= 5
 
 
 def same_speaker(made):
     """(E, 2, 2) which of the scored side pairs are one person."""
-    people = made.conversations.participants
-    on_side = np.take_along_axis(people, np.stack([made.truth, 1 - made.truth], 1), 1)
-    return on_side[made.links.first][:, :, None] == on_side[made.links.second][:, None, :]
+    on_side = speakers_on(made.conversations, made.truth)
+    one, two = needed_sides(made.links, made.conversations.sides)
+    return squares(on_side[one] == on_side[two])
 
 
 @pytest.mark.parametrize("eer", [2.0, 7.0, 20.0])
@@ -91,14 +93,14 @@ def test_plda_scores_of_one_side_are_correlated():
 
 def test_known_non_targets_share_no_participant():
     made = simulate.simulate(seed=3)
-    first, second, score = made.non_targets
-    people = made.conversations.participants
-    assert len(first) == len(score) > 1000
-    for a, b in zip(first, second, strict=True):
-        assert a != b
-        assert a // 2 == b // 2 or not set(people[a // 2]) & set(people[b // 2])
-    one_call = first // 2 == second // 2
-    assert one_call.sum() == len(people)
+    found, call = made.non_targets, made.conversations.sides.conversation
+    people = [set(pair) for pair in two_each(made.conversations.people).tolist()]
+    assert len(found.side_1) == len(found.score) > 1000
+    first, second = call[found.side_1], call[found.side_2]
+    assert (found.side_1 != found.side_2).all()
+    for m, n in zip(first.tolist(), second.tolist(), strict=True):
+        assert m == n or not people[m] & people[n]
+    assert (first == second).sum() == len(people)
 
 
 def test_few_conversations_in_the_proportions_of_the_paper():
@@ -114,7 +116,7 @@ def test_written_files_read_back(tmp_path, npz):
     made = simulate.simulate(shape="star", conversations=9, seed=5)
     files = write_simulation(made, tmp_path, npz=npz)
     table = read_conversations(files[0])
-    assert table.participants.shape == made.conversations.participants.shape
+    assert [table.names(m) for m in range(9)] == [made.conversations.names(m) for m in range(9)]
     links = find_links(table)
     assert np.array_equal(read_scores(files[1], table, links).llr, made.llr)
     assert np.array_equal(read_key(files[2], table).bits, made.truth)
@@ -133,8 +135,23 @@ def test_numbers_behind_the_worlds():
 
 
 @pytest.mark.parametrize(
+    ("world", "needed", "others"),
+    [
+        ("gaussian", -286.19631345482594, -45.24747548645965),
+        ("plda", -238.65578154315304, -40.50493967407172),
+    ],
+)
+def test_worlds_stay_what_they_were(world, needed, others):
+    """Sums of scores as the first version drew them: figures in use were made with these."""
+    made = simulate.simulate(shape="star", conversations=9, world=world, seed=1)
+    assert made.llr.sum() == pytest.approx(needed, abs=1e-9)
+    assert made.non_targets.score.sum() == pytest.approx(others, abs=1e-9)
+
+
+@pytest.mark.parametrize(
     ("settings", "expected"),
     [
+        ({"world": "t5", "eer": 0.01}, "even the most different"),
         ({"shape": "ring"}, "shape 'ring'"),
         ({"world": "flat"}, "world 'flat'"),
         ({"eer": 60.0}, "between 0.01 and 45"),

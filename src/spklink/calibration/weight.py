@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.measures.evaluation import score_cliques
+from spklink.posterior.truth import score_cliques
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options, Posterior
 

@@ -425,18 +425,14 @@ def _evaluate(out: Path, key: Path, workers: int) -> Evaluation:
     from spklink.cli import show
     from spklink.database.labels import read_key
     from spklink.measures.evaluation import evaluate as run
+    from spklink.posterior.posterior import solve
     from spklink.runs.assign import load
 
     database, options = load(out, workers=workers)
     labels = read_key(key, database.conversations)
     with show.stages_on_stderr() as stages, stages.stage("measuring"):
-        return run(
-            database.model,
-            labels.bits,
-            foreign_key_rows=labels.foreign,
-            options=options,
-            tell=stages.progress,
-        )
+        posterior = solve(database.model, options=options, tell=stages.progress)
+        return run(posterior, labels.bits, foreign_key_rows=labels.foreign, options=options)
 
 
 @app.command(epilog="Example:  spklink evaluate results --key key.csv --json")
@@ -555,14 +551,14 @@ def simulate(
             {
                 "conversations": len(made.conversations),
                 "speakers": len(made.conversations.speakers),
-                "scores": int(made.llr.size + len(made.non_targets[0])),
+                "scores": int(made.llr.size + len(made.non_targets.score)),
                 "files": [str(path) for path in files],
             }
         )
         return
     show.text(
         f"{len(made.conversations)} conversations of {len(made.conversations.speakers)} speakers, "
-        f"{made.llr.size} needed scores and {len(made.non_targets[0])} of known non-targets"
+        f"{made.llr.size} needed scores and {len(made.non_targets.score)} of known non-targets"
     )
     for path in files:
         show.text(f"wrote {path}")

@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spklink.words import counted
+
 if TYPE_CHECKING:
     from spklink.measures.detection import Detection
-    from spklink.measures.evaluation import Evaluation, Marginals, Reliability, Row
+    from spklink.measures.evaluation import Evaluation, Row
+    from spklink.measures.reliability import Marginals, Reliability
     from spklink.runs.assign import Stages
     from spklink.runs.link import Linked
     from spklink.runs.paper import SimulatedRow
@@ -206,7 +209,7 @@ def _figure(row: Row | Evaluation, name: str, digits: int = 4) -> str:
 
 def paper(rows: list[SimulatedRow], settings: dict[str, Any]) -> None:
     """The three tables, ours beside the printed ones."""
-    from spklink.runs import paper as source
+    from spklink.measures import published as source
 
     table(
         ["level", "expression", "bits", "printed", "F", "printed"],
@@ -243,7 +246,7 @@ def paper(rows: list[SimulatedRow], settings: dict[str, Any]) -> None:
 
 
 def _paper_2(row: SimulatedRow) -> tuple[Any, ...]:
-    from spklink.runs.paper import PRINTED_TABLE_2
+    from spklink.measures.published import PRINTED_TABLE_2
 
     _, bits, confusion, error = PRINTED_TABLE_2[row.conversations]
     return (
@@ -260,7 +263,7 @@ def _paper_2(row: SimulatedRow) -> tuple[Any, ...]:
 
 
 def _paper_3(row: SimulatedRow) -> tuple[Any, ...]:
-    from spklink.runs.paper import PRINTED_TABLE_3
+    from spklink.measures.published import PRINTED_TABLE_3
 
     before, after, scale = PRINTED_TABLE_3[row.conversations]
     quartiles = row.scale_quartiles
@@ -285,7 +288,7 @@ def description(found: dict[str, Any]) -> None:
     )
     text(
         f"{found['with_audio']} with audio, {found['with_prior']} with a prior, "
-        f"{found['groups']} group{'s' if found['groups'] > 1 else ''}"
+        + counted(found["groups"], "group", thousands="")
     )
     table(
         ["conversations a clique", "cliques", "unresolvable"],

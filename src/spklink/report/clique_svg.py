@@ -9,6 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from spklink.report.graphs import Drawing, layout
+from spklink.words import counted
 
 # A class of drawings goes up to so many conversations or half as many speakers: its name, width and
 # most height, in units.
@@ -26,8 +27,8 @@ def graph(drawing: Drawing) -> dict[str, Any]:
     place = _fit(layout(drawing), width, height, margin)
     height = float(place[:, 1].max() + margin)
     what = (
-        f"clique {drawing['clique']}: {_count(drawing['conversations'], 'conversation')} between "
-        f"{_count(drawing['speakers'], 'speaker')}, {drawing['settled']:,} settled, "
+        f"clique {drawing['clique']}: {counted(drawing['conversations'], 'conversation')} between "
+        f"{counted(drawing['speakers'], 'speaker')}, {drawing['settled']:,} settled, "
         f"{_bits(drawing['bits'])} open"
     )
     parts = [
@@ -116,7 +117,7 @@ def _bundle(
         else (f"between the circles of {names[0]} and {names[1]}")
     )
     text = (
-        f"{_count(edge['conversations'], 'conversation')} {where}: {edge['settled']:,} settled, "
+        f"{counted(edge['conversations'], 'conversation')} {where}: {edge['settled']:,} settled, "
         f"{_bits(edge['bits'])} open"
     )
     share = edge["conversations"] / most
@@ -163,7 +164,3 @@ def _label(text: str, longest: int) -> str:
 
 def _pair(point: Any) -> str:
     return f"{point[0]:.1f} {point[1]:.1f}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

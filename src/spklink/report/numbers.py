@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from spklink.measures.entropy import confusion, levels
-from spklink.measures.evaluation import wilson
+from spklink.measures.published import PRINTED_TABLE_2, PRINTED_TABLE_3
+from spklink.measures.reliability import wilson
 from spklink.report import details, graphs
 from spklink.report.provenance import command, provenance
 from spklink.report.recognizer import recognizer
 from spklink.report.results import Results, read_rows
-from spklink.runs.paper import PRINTED_TABLE_2, PRINTED_TABLE_3
+from spklink.words import counted
 
 Table = dict[str, Any]
 MOST_PROBLEMS = 200
@@ -104,10 +105,6 @@ def found(results: Results) -> dict[str, Any]:
 def interval(low: float, high: float) -> str:
     a, b = f"{low:,.2f}", f"{high:,.2f}"
     return a if a == b else f"{a} to {b}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def next_steps(results: Results) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from spklink.report import clique_svg
 from spklink.report.figures import for_page
+from spklink.words import counted
 
 HERE = Path(__file__).parent
 LONGEST = 80  # letters of a name that are shown at once
@@ -56,7 +57,7 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         "percent": percent,
         "signed": signed,
         "figure_text": figure_text,
-        "plural": plural,
+        "plural": counted,
         "left": is_text,
         "cell_class": cell_class,
         "svg_with_text": lambda key, label, caption: with_text(key, figures[key], label, caption),
@@ -174,10 +175,6 @@ def signed(bits: float) -> str:
     return f"{'−' if bits < 0 else '+'}{abs(bits):.3g}"
 
 
-def plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def is_text(table: Table, column: int) -> bool:
     """Whether a column holds words: they stand left, numbers right."""
     return any(isinstance(row[column], str) for row in table["rows"])
@@ -214,7 +211,7 @@ def gallery(drawn: list[Numbers]) -> list[Numbers]:
             )
         groups.append(
             {
-                "title": plural(size, "conversation") + (" a clique" if len(cliques) > 1 else ""),
+                "title": counted(size, "conversation") + (" a clique" if len(cliques) > 1 else ""),
                 "note": note,
                 "graphs": [clique_svg.graph(one) for one in cliques],
             }

@@ -36,9 +36,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.sides import speakers_on, two_each
 from spklink.errors import SpklinkError
-from spklink.tables import replacing, write_csv
-from spklink.worlds.simulate import as_table, clique_calls
+from spklink.tables import replacing
+from spklink.worlds.files import write_key, write_table
+from spklink.worlds.shapes import as_table, clique_calls
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -374,22 +376,15 @@ def write_database(
     rng = np.random.default_rng(seed)
     table = as_table(demo_calls(rng), rng)
     voices = make_voices(len(table.speakers), rng)
-    turned = rng.integers(0, 2, len(table))
-    on_channel = np.take_along_axis(table.participants, np.stack([turned, 1 - turned], 1), 1)
+    truth = rng.integers(0, 2, len(table)).astype(np.int8)
+    on_channel = two_each(speakers_on(table, truth))
     paths = [folder / "audio" / f"{name}.wav" for name in table.ids]
     for path, (one, two), child in zip(paths, on_channel, rng.spawn(len(table)), strict=True):
         samples = call(voices[one], voices[two], child, child.uniform(*seconds))
         with replacing(path) as file:
             soundfile.write(file, samples, RATE, subtype="ULAW", format="WAV")
-    rows = [(i, f"audio/{i}.wav", ";".join(table.names(m))) for m, i in enumerate(table.ids)]
-    write_csv(folder / "conversations.csv", ["conversation", "audio", "participants"], rows)
-    key = [
-        (i, channel + 1, table.speakers[on_channel[m, channel]])
-        for m, i in enumerate(table.ids)
-        for channel in (0, 1)
-    ]
-    write_csv(folder / "key.csv", ["conversation", "channel", "speaker"], key)
-    return [folder / "conversations.csv", folder / "key.csv", *paths]
+    listed = write_table(folder, table, [f"audio/{path.name}" for path in paths])
+    return [listed, write_key(folder, table, truth), *paths]
 
 
 def demo_calls(rng: Rng) -> list[tuple[int, int]]:

@@ -1,8 +1,8 @@
 """spklink: who is on which channel of every two-channel call, with probabilities one can trust.
 
 Jobs, as on the command line: link, assign, calibrate, evaluate, consistency, detect, write_report,
-check, simulate, load. Pieces to build on: tables, links, cliques, models, posteriors. The names load on
-first use, so that importing the package (and `spklink --help`) is instant.
+check, simulate, load. Pieces to build on: tables, links, cliques, models, posteriors. The names
+load on first use, so that importing the package (and `spklink --help`) is instant.
 """
 
 from __future__ import annotations

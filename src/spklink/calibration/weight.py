@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.truth import score_cliques
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options, Posterior
+from spklink.posterior.truth import score_cliques
 
 Floats = NDArray[np.float64]
 FEWEST_CLIQUES = 30  # with known channels: fewer do not tell one rule from another

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.database.conversations import SEPARATOR, Conversations
+from spklink.database.conversations import Conversations
 from spklink.database.sides import names_on
-from spklink.tables import write_csv
+from spklink.tables import SEPARATOR, write_csv
 
 
 def write_table(folder: Path, table: Conversations, audio: Iterable[str]) -> Path:

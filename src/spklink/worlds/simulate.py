@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
 from spklink.database.links import Links, find_links, needed_sides
-from spklink.database.sides import speakers_on, squares
+from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
-from spklink.scores.needed import COLUMNS, SideScores, known_non_targets, needed_and, write_scores
+from spklink.scores.files import COLUMNS, write_scores
+from spklink.scores.needed import SideScores, known_non_targets, needed_and
 from spklink.tables import write_csv
 from spklink.worlds.files import write_key, write_table
 from spklink.worlds.scorers import WORLDS
@@ -32,7 +33,7 @@ class Simulation:
 
     conversations: Conversations
     links: Links
-    llr: Floats  # (E, 2, 2)
+    llr: Floats  # (P,) of the needed side pairs
     truth: NDArray[np.int8]  # (M,) 0 = as listed, 1 = exchanged
     non_targets: SideScores
 
@@ -63,7 +64,7 @@ def simulate_table(
     links = find_links(table)
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
     score = WORLDS[world](speakers_on(table, truth), eer / 100.0, rng)
-    llr = squares(score(*needed_sides(links, table.sides)))
+    llr = score(*needed_sides(links, table.sides))
     others = known_non_targets(table, rng)
     return Simulation(table, links, llr, truth, SideScores(*others, score(*others)))
 
@@ -75,7 +76,7 @@ def write_simulation(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     table = simulation.conversations
-    every = needed_and(simulation.links, simulation.llr, simulation.non_targets)
+    every = needed_and(table, simulation.links, simulation.llr, simulation.non_targets)
     path = folder / ("scores.npz" if npz else "scores.csv")
     listed = write_table(folder, table, [""] * len(table))
     if npz:

@@ -15,7 +15,8 @@ import matplotlib as mpl
 import numpy as np
 
 from spklink import build_model, find_cliques, solve
-from spklink.calibration.label_free import LabelFree, Pairs, label_free
+from spklink.calibration.label_free import LabelFree, label_free
+from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.measures.reliability import reliability
 from spklink.worlds import simulate
 
@@ -27,8 +28,8 @@ def learn(world: str, eer: float, seed: int) -> tuple[simulate.Simulation, Pairs
     made = simulate.simulate(world=world, eer=eer, seed=seed)
     cliques = find_cliques(made.conversations)
     # As a recognizer would give them: neither the scale nor the offset of a likelihood-ratio.
-    usable = np.ones(made.llr.shape, bool)
-    pairs = Pairs(made.links, 3 * made.llr + 40, usable, 3 * made.non_targets.score + 40)
+    others = made.non_targets.scored(3 * made.non_targets.score + 40)
+    pairs = make_pairs(made.conversations, made.links, 3 * made.llr + 40, others)
 
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))

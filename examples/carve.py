@@ -29,8 +29,8 @@ def carve(table: Conversations, seed: int) -> Cliques:
     """Calls of every clique: as many cliques in the paper's proportions as fit."""
     rng = np.random.default_rng(seed)
     half = rng.permutation(len(table.speakers)) % 2
-    sides = half[table.participants]
-    pools = [np.flatnonzero((sides == h).all(axis=1)) for h in (0, 1)]
+    halves = [set(half[table.people[table.listing.of(m)]].tolist()) for m in range(len(table))]
+    pools = [np.array([m for m, h in enumerate(halves) if h == {k}], np.int64) for k in (0, 1)]
     mean = sum(size * n for size, n in PROPORTIONS.items()) / sum(PROPORTIONS.values())
     for count in range(int(sum(map(len, pools)) / mean), 0, -1):
         cliques = _fit(table, pools, _sizes(count), np.random.default_rng([seed, count]))
@@ -71,18 +71,17 @@ def _grow(
     if len(pool) < size:
         return None
     clique = [int(rng.choice(sorted(pool)))]
-    people = set(table.participants[clique[0]].tolist())
+    people = set(table.names(clique[0]))
     while len(clique) < size:
         near = [
             m
             for m in sorted(pool - set(clique))
-            if people & set(table.participants[m].tolist())
-            and len(people | set(table.participants[m].tolist())) <= MOST_SPEAKERS
+            if people & set(table.names(m)) and len(people | set(table.names(m))) <= MOST_SPEAKERS
         ]
         if not near:
             return None
         clique.append(int(rng.choice(near)))
-        people |= set(table.participants[clique[-1]].tolist())
+        people |= set(table.names(clique[-1]))
     return clique if len(people) > 2 else None
 
 

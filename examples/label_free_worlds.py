@@ -17,7 +17,8 @@ import numpy as np
 from spklink import build_model, find_cliques, solve
 from spklink.calibration.choice import with_key
 from spklink.calibration.fitting import stated_default
-from spklink.calibration.label_free import Pairs, label_free, what_is_missing
+from spklink.calibration.label_free import label_free, what_is_missing
+from spklink.calibration.pairs import make_pairs
 from spklink.cli.show import number, table
 from spklink.errors import SpklinkError
 from spklink.posterior.truth import score_cliques
@@ -36,7 +37,7 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
     made = simulate.simulate(shape=shape, conversations=count, world=world, eer=eer, seed=seed)
     cliques = find_cliques(made.conversations)
     usable = np.ones(made.llr.shape, bool)
-    pairs = Pairs(made.links, made.llr, usable, made.non_targets.score)
+    pairs = make_pairs(made.conversations, made.links, made.llr, made.non_targets)
 
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))

@@ -18,8 +18,9 @@ from spklink.calibration import kinds
 from spklink.calibration.choice import Choice, calibrated
 from spklink.calibration.curves import Line, load, save
 from spklink.calibration.fitting import Trials, fit
-from spklink.calibration.label_free import Pairs, label_free
+from spklink.calibration.label_free import label_free
 from spklink.calibration.logistic import Regression, logistic
+from spklink.calibration.pairs import make_pairs
 from spklink.calibration.table import DEFAULT, DEFAULT_WITH_SPEECH, KINDS, Kind, find_kind
 from spklink.worlds.simulate import simulate
 
@@ -94,8 +95,9 @@ def world():
     def posterior(llr):
         return solve(build_model(made.conversations, cliques, made.links, llr))
 
-    every = np.ones(made.llr.shape, bool)
-    return made, Pairs(made.links, 3 * made.llr + 7, every, 3 * made.non_targets[2] + 7), posterior
+    others = made.non_targets.scored(3 * made.non_targets.score + 7)
+    pairs = make_pairs(made.conversations, made.links, 3 * made.llr + 7, others)
+    return made, pairs, posterior
 
 
 def test_a_new_kind_is_fitted_saved_and_read(new_kind, tmp_path):

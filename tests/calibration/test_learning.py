@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from spklink import SpklinkError, build_model, find_cliques, solve
 from spklink.calibration.choice import Choice, calibrated, with_key
-from spklink.calibration.label_free import Pairs, label_free, learn_weight
+from spklink.calibration.label_free import label_free
+from spklink.calibration.pairs import make_pairs
+from spklink.calibration.weight import learn_weight
 from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
 from spklink.worlds.scorers import gaussian_mu, variance_ratio
@@ -23,11 +27,11 @@ def world(**settings):
     return made, posterior
 
 
-def pairs_of(made, scale=1.0, offset=0.0, usable=None):
-    mask = np.ones(made.llr.shape, bool) if usable is None else usable
-    return Pairs(
-        made.links, scale * made.llr + offset, mask, scale * made.non_targets.score + offset
-    )
+def pairs_of(made, scale=1.0, offset=0.0, scores=None, others=None):
+    others = made.non_targets.score if others is None else others
+    non_targets = made.non_targets.scored(scale * others + offset)
+    scores = made.llr if scores is None else scores
+    return make_pairs(made.conversations, made.links, scale * scores + offset, non_targets)
 
 
 def mean_bits(posterior, truth):
@@ -96,10 +100,10 @@ def test_two_people_and_large_cliques_count():
 def test_unusable_scores_stay_out():
     made, posterior = world(eer=10.0, seed=4)
     usable = np.ones(made.llr.shape, bool)
-    usable[:5] = False
+    usable[:20] = False
     broken = made.llr.copy()
-    broken[:5] = 1e6  # would ruin the fit
-    pairs = Pairs(made.links, broken, usable, made.non_targets.score)
+    broken[:20] = 1e6  # would ruin the fit
+    pairs = replace(pairs_of(made, scores=broken), usable=usable)
     assert label_free(pairs, posterior, "cmlg").calibration.scale == pytest.approx(1.0, rel=0.3)
 
 
@@ -110,10 +114,10 @@ def test_wrong_lists_hurt_less_when_they_are_expected():
         made, posterior = world(world="gaussian", eer=3.0, seed=seed)
         rng = np.random.default_rng(seed)
         scores = made.llr.copy()
-        wrong = rng.random(len(scores)) < 0.05
+        wrong = np.repeat(rng.random(len(made.links.first)) < 0.05, 4)
         mu = gaussian_mu(0.03)
-        scores[wrong] = -mu + np.sqrt(2 * mu) * rng.standard_normal((int(wrong.sum()), 2, 2))
-        pairs = Pairs(made.links, scores, np.ones(scores.shape, bool), made.non_targets.score)
+        scores[wrong] = -mu + np.sqrt(2 * mu) * rng.standard_normal(int(wrong.sum()))
+        pairs = pairs_of(made, scores=scores)
         trusting += mean_bits(label_free(pairs, posterior, "lr").posterior, made.truth)
         found = label_free(pairs, posterior, "lr", wrong_lists=0.05)
         wary += mean_bits(found.posterior, made.truth)
@@ -138,7 +142,7 @@ def test_scores_that_tell_the_opposite_are_refused():
     made, posterior = world(eer=2.0, seed=5)
     rng = np.random.default_rng(0)
     lower = -10.0 + 0.1 * rng.standard_normal(made.llr.shape)
-    pairs = Pairs(made.links, lower, np.ones(lower.shape, bool), rng.normal(size=500))
+    pairs = pairs_of(made, scores=lower, others=rng.normal(size=len(made.non_targets)))
     with pytest.raises(SpklinkError, match="participant lists"):
         label_free(pairs, posterior, "cmlg")
 

@@ -51,7 +51,7 @@ def test_long_form_equals_wide_form(write):
     )
     one, two = read_conversations(long), read_conversations(wide)
     assert (one.ids, one.speakers, one.audio) == (two.ids, two.speakers, two.audio)
-    assert one.participants.tolist() == two.participants.tolist()
+    assert one.people.tolist() == two.people.tolist()
     assert one.prior.tolist() == two.prior.tolist()
 
 

@@ -287,19 +287,19 @@ def test_a_method_that_cannot_do_it_names_the_clique():
 def test_real_calls_sized_clique_has_an_honest_answer(real_calls):
     """The shape of the 420 real calls with simulated scores: never exact, so intervals."""
     from spklink import read_conversations
-    from spklink.database.links import find_links
-    from spklink.scores.needed import needed_sides
+    from spklink.database.links import find_links, needed_sides
+    from spklink.database.sides import speakers_on
 
     table = read_conversations(real_calls / "conversations.csv")
     links = find_links(table)
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
-    on_side = np.take_along_axis(table.participants, np.stack([truth, 1 - truth], 1), 1).ravel()
-    one, two = needed_sides(links)
+    on_side = speakers_on(table, truth)
+    one, two = needed_sides(links, table.sides)
     mu = simulate.gaussian_mu(0.07)
     llr = np.where(on_side[one] == on_side[two], mu, -mu)
     llr = llr + np.sqrt(2 * mu) * rng.standard_normal(len(llr))
-    model = build_model(table, find_cliques(table), links, llr.reshape(-1, 2, 2))
+    model = build_model(table, find_cliques(table), links, llr)
     posterior = solve(model)
     assert posterior.certainty[0] == "certified"
     assert posterior.proved_optimal()[0]

@@ -46,7 +46,7 @@ class Case:
                 [[self.score((i, u), (j, v)) for v in (0, 1)] for u in (0, 1)]
                 for i, j in zip(first, second, strict=True)
             ]
-        ).reshape(-1, 2, 2)
+        ).ravel()
 
     def solve(self, known=None):
         prior = combine_prior(self.table, known)

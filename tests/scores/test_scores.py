@@ -50,19 +50,19 @@ def message(path) -> str:
 @pytest.mark.parametrize("turned", [False, True])
 def test_csv_in_either_order(write, turned):
     path = write("s.csv", HEADER + "".join(rows(turned=turned)))
-    assert np.array_equal(read_scores(path, TABLE, LINKS).llr, expected())
+    assert np.array_equal(read_scores(path, TABLE, LINKS).needed, expected())
 
 
 def test_unneeded_pairs_are_counted_not_kept(write):
     extra = "x,1,x,2,-9\nz,1,x,2,-8\nnobody,1,x,2,7\n"
     found = read_scores(write("s.csv", HEADER + "".join(rows()) + extra), TABLE, LINKS)
-    assert found.llr.size == 12
+    assert found.needed.size == 12
     assert found.others == 3
 
 
 def test_equal_duplicates_are_accepted(write):
     text = HEADER + "".join(rows()) + "".join(rows(turned=True))
-    assert np.array_equal(read_scores(write("s.csv", text), TABLE, LINKS).llr, expected())
+    assert np.array_equal(read_scores(write("s.csv", text), TABLE, LINKS).needed, expected())
 
 
 def test_duplicates_that_disagree(write):
@@ -131,7 +131,7 @@ def test_npz_triples(tmp_path):
     score = np.array([value(SIDES[i], SIDES[j]) for i, j in zip(first, second, strict=True)])
     np.savez(tmp_path / "s.npz", **sides(), side_1=second, side_2=first, score=score)
     found = read_scores(tmp_path / "s.npz", TABLE, LINKS)
-    assert np.array_equal(found.llr, expected())
+    assert np.array_equal(found.needed, expected())
     assert found.others == len(first) - 12
 
 
@@ -144,7 +144,7 @@ def test_npz_dense_in_blocks(tmp_path, monkeypatch, cells, save):
     matrix = dense()[np.ix_(order, order)].astype(np.float32)
     save(tmp_path / "s.npz", **arrays, scores=np.asfortranarray(matrix))
     found = read_scores(tmp_path / "s.npz", TABLE, LINKS)
-    assert np.allclose(found.llr, expected(), atol=1e-6)
+    assert np.allclose(found.needed, expected(), atol=1e-6)
 
 
 def test_npz_dense_not_symmetric(tmp_path):

@@ -7,13 +7,10 @@ import pytest
 
 from spklink import SpklinkError, find_links, read_conversations, read_key
 from spklink.database.conversations import make_conversations
-from spklink.scores.needed import (
-    Sampler,
-    SideScores,
-    certainly_different,
-    read_scores,
-    write_scores,
-)
+from spklink.database.sides import certainly_different
+from spklink.scores.files import read_scores, write_scores
+from spklink.scores.needed import SideScores
+from spklink.scores.sample import Sampler
 from spklink.scores.trials import read_trials
 from spklink.sound.speech_table import read_sides
 from spklink.worlds import simulate
@@ -47,7 +44,7 @@ def by_hand(table, key, side_1, side_2, score):
 @pytest.mark.parametrize("form", ["csv", "triples", "dense"])
 def test_all_scores_with_a_key_count(files, tmp_path, form):
     table, key = files
-    one, two = every_pair(table.participants)
+    one, two = every_pair(table)
     score = np.random.default_rng(0).normal(size=len(one))
     path = tmp_path / ("s.csv" if form == "csv" else "s.npz")
     if form == "csv":
@@ -78,7 +75,7 @@ def test_one_kind_is_not_enough(files, tmp_path):
 
 
 def test_certainly_different_by_names():
-    people = np.array([[0, 1], [0, 2], [3, 4]], np.int32)
+    people = make_conversations([("x", "a", "b"), ("y", "a", "c"), ("z", "d", "e")])
     one, two = np.array([0, 0, 0, 2]), np.array([1, 2, 4, 5])
     assert certainly_different(people, one, two).tolist() == [True, False, True, True]
 
@@ -100,7 +97,7 @@ def test_the_sample_does_not_depend_on_order_or_chunks():
         samples.append(sampler.finish())
     for sample in samples:
         assert len(sample.score) == 500
-        assert certainly_different(table.participants, sample.side_1, sample.side_2).all()
+        assert certainly_different(table, sample.side_1, sample.side_2).all()
         for name in ("side_1", "side_2", "score"):
             assert np.array_equal(getattr(sample, name), getattr(samples[0], name))
 

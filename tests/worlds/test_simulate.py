@@ -118,7 +118,7 @@ def test_written_files_read_back(tmp_path, npz):
     table = read_conversations(files[0])
     assert [table.names(m) for m in range(9)] == [made.conversations.names(m) for m in range(9)]
     links = find_links(table)
-    assert np.array_equal(read_scores(files[1], table, links).llr, made.llr)
+    assert np.array_equal(read_scores(files[1], table, links).needed, made.llr)
     assert np.array_equal(read_key(files[2], table).bits, made.truth)
 
 

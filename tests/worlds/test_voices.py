@@ -269,7 +269,7 @@ def test_same_seed_same_bytes(database, tmp_path):
 
 def test_another_seed_is_another_database(database):
     tables = [voices.as_table(voices.demo_calls(seeded(s)), seeded(s)) for s in (3, 4)]
-    assert not np.array_equal(tables[0].participants, tables[1].participants)
+    assert not np.array_equal(tables[0].people, tables[1].people)
 
 
 def test_shape_of_the_database(database):

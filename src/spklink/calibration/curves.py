@@ -24,7 +24,12 @@ from spklink.errors import SpklinkError
 from spklink.tables import read_json, write_json
 
 Floats = NDArray[np.float64]
-SHORTEST = 0.1  # seconds of speech; less counts as this
+# Seconds of speech; less counts as this. Numerical: the logarithm stays finite. Any value below the
+# two seconds (--min-speech) that a side needs to take part at all does.
+SHORTEST = 0.1
+# Seconds at which l is 0. A choice: about the median of real calls (11 s, docs/recognizer.md), so
+# that scale and offset tell of a usual pair.
+USUAL = 10.0
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
 
 
@@ -180,7 +185,7 @@ def _check_curve(curve: StepCurve) -> None:
 
 def pair_speech(seconds: Floats, side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> Floats:
     """l of pairs of sides."""
-    log = np.log(np.maximum(seconds, SHORTEST) / 10.0)
+    log = np.log(np.maximum(seconds, SHORTEST) / USUAL)
     return np.asarray((log[side_1] + log[side_2]) / 2.0)
 
 

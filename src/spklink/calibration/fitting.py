@@ -15,6 +15,9 @@ from spklink.calibration.curves import Calibration, Floats, Line
 from spklink.calibration.table import find_kind
 from spklink.errors import SpklinkError
 
+QUARTILES = 1.349  # between those of a Gaussian, in standard deviations: 2 Phi^-1(3/4)
+ROUNDING = 1e-12  # numerical: a spread below this share of the scores is none
+
 
 class TooLittleError(SpklinkError):
     """The data do not teach a calibration: another has to serve."""
@@ -76,8 +79,8 @@ def standard(others: Floats) -> tuple[float, float]:
     """Middle and spread of different-speaker scores, such that a few wild ones do not matter: all
     fits work in these units, so that a factor or an offset on all scores changes nothing."""
     low, centre, high = (float(x) for x in np.quantile(others, [0.25, 0.5, 0.75]))
-    spread = (high - low) / 1.349 or float(others.std())
-    if not np.isfinite(spread) or not spread > 1e-12 * abs(centre):
+    spread = (high - low) / QUARTILES or float(others.std())
+    if not np.isfinite(spread) or not spread > ROUNDING * abs(centre):
         raise TooLittleError(
             "all scores of different speakers are equal: there is nothing to learn"
         )
@@ -85,7 +88,8 @@ def standard(others: Floats) -> tuple[float, float]:
 
 
 def stated_default(scores: Floats, why: str) -> Line:
-    """One unit of log-likelihood-ratio a standard deviation of all scores: a guess, and said so."""
+    """One unit of log-likelihood-ratio a standard deviation of all scores: a guess, and said so.
+    (A choice, on the modest side: what it costs stands in docs/calibration.md.)"""
     spread = float(scores.std()) if len(scores) else 0.0
     scale = 1.0 / spread if spread > 0.0 else 0.0
     centre = float(scores.mean()) if len(scores) else 0.0

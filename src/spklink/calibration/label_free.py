@@ -29,13 +29,36 @@ from spklink.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Posterior]
-STARTS = (0.5, 0.15, 1.5)  # first scales, a standard deviation of the known non-targets
-ROUNDS = 60
-SETTLED = 1e-4  # no probability of a pair of sides moves further
-QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do
-ENOUGH_CONVERSATIONS = 30  # that share a speaker; fewer teach something, but not reliably
-FEWEST_CONVERSATIONS = 10  # below, a guess is as good
-FEWEST_NON_TARGETS = 30
+# First scales, a standard deviation of the known non-targets. A choice: the first is near most ends,
+# the others a third and three times of it.
+STARTS = (0.5, 0.15, 1.5)
+ROUNDS = 60  # a choice; all of the simulated worlds settle before (examples/label_free_worlds.py)
+SETTLED = 1e-4  # no probability of a pair of sides moves further. A choice
+QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do. A choice
+# That share a speaker; fewer teach something, but not reliably. A choice, from what 10 to 50 calls
+# teach in simulated worlds (examples/label_free_worlds.py).
+ENOUGH_CONVERSATIONS = 30
+FEWEST_CONVERSATIONS = 10  # a choice: fewer were not measured
+FEWEST_NON_TARGETS = 30  # a choice: their quartiles have to tell middle and spread
+FEWEST_CLIQUES = 30  # with known channels, to learn how a speaker's calls count. A choice
+BETAS = (0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 4.0)  # a choice: a grid of factors of two to three
+SAME_END = 0.01  # by this share the scales of two starts may differ. A choice
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What there is to learn from: scores of linked calls, and of certainly different people."""
+
+    links: Links
+    scores: Floats  # (E, 2, 2)
+    usable: Mask  # (E, 2, 2)
+    non_targets: Floats  # (N,)
+    speech: Floats | None = None  # (E, 2, 2), see module `calibration`
+    non_target_speech: Floats | None = None  # (N,)
+
+    def calibrated(self, calibration: Calibration) -> Floats:
+        """(E, 2, 2) log-likelihood-ratios; 0 where a side is not usable."""
+        return np.where(self.usable, calibration(self.scores, self.speech), 0.0)
 
 
 @dataclass(frozen=True)
@@ -121,7 +144,7 @@ def label_free(
 
 def _agree(runs: list[LabelFree]) -> bool:
     ends = np.array([run.history[-1].scale for run in runs])
-    return bool(np.ptp(ends) <= 0.01 * abs(ends[0]))
+    return bool(np.ptp(ends) <= SAME_END * abs(ends[0]))
 
 
 @dataclass(frozen=True)

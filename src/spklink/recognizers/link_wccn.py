@@ -34,11 +34,15 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+# A choice; with SHRINKAGE it is measured as a whole, this stage against none, on carved real calls
+# (examples/carved_tables.py with and without --no-link-wccn), not varied by itself.
 DIMENSIONS = 50
-FEWEST_TARGETS = 50  # expected same-speaker pairs in each fold: one a dimension
-SHRINKAGE = 0.2
-SAMPLE = 2000  # sides that the principal components are found from
-ROWS = 1024  # sides at a time
+FEWEST_TARGETS = 50  # expected same-speaker pairs in each fold. A choice: one a dimension
+SHRINKAGE = 0.2  # a choice, see DIMENSIONS
+# Sides that the principal components are found from. A choice: forty a dimension; the time grows
+# with the cube.
+SAMPLE = 2000
+ROWS = 1024  # sides at a time: a choice that bounds the memory
 
 
 @dataclass(frozen=True)

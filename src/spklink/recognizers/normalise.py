@@ -24,10 +24,14 @@ Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-POOL = 2000  # sides
-SMALLEST = 50  # strangers: below, seven highest scores or fewer would have to tell mu and sigma
+# Sides. A choice: 300 highest scores tell mu and sigma of a side; the time grows with it.
+POOL = 2000
+# Strangers. A choice: below, seven highest scores or fewer would have to tell mu and sigma.
+SMALLEST = 50
+# A choice; measured on carved real calls as part of the default preset (examples/carved_tables.py),
+# not varied by itself.
 SHARE = 0.15
-ROWS = 1024  # sides at a time
+ROWS = 1024  # sides at a time: a choice that bounds the memory
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from math import exp, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.calibration.curves import Calibration, Line, supervised
+from spklink.calibration.curves import Calibration, Line
+from spklink.calibration.fitting import supervised
 from spklink.errors import SpklinkError
 
 Floats = NDArray[np.float64]

@@ -36,7 +36,6 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
     there was enough to learn from."""
     made = simulate.simulate(shape=shape, conversations=count, world=world, eer=eer, seed=seed)
     cliques = find_cliques(made.conversations)
-    usable = np.ones(made.llr.shape, bool)
     pairs = make_pairs(made.conversations, made.links, made.llr, made.non_targets)
 
     def posterior(llr):

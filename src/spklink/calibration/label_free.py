@@ -29,8 +29,8 @@ from spklink.posterior.posterior import Posterior
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Posterior]
-# First scales, a standard deviation of the known non-targets. A choice: the first is near most ends,
-# the others a third and three times of it.
+# First scales, a standard deviation of the known non-targets. A choice: the first is near most
+# ends, the others a third and three times of it.
 STARTS = (0.5, 0.15, 1.5)
 ROUNDS = 60  # a choice; all of the simulated worlds settle before (examples/label_free_worlds.py)
 SETTLED = 1e-4  # no probability of a pair of sides moves further. A choice
@@ -40,25 +40,7 @@ QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do. A c
 ENOUGH_CONVERSATIONS = 30
 FEWEST_CONVERSATIONS = 10  # a choice: fewer were not measured
 FEWEST_NON_TARGETS = 30  # a choice: their quartiles have to tell middle and spread
-FEWEST_CLIQUES = 30  # with known channels, to learn how a speaker's calls count. A choice
-BETAS = (0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 4.0)  # a choice: a grid of factors of two to three
 SAME_END = 0.01  # by this share the scales of two starts may differ. A choice
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """What there is to learn from: scores of linked calls, and of certainly different people."""
-
-    links: Links
-    scores: Floats  # (E, 2, 2)
-    usable: Mask  # (E, 2, 2)
-    non_targets: Floats  # (N,)
-    speech: Floats | None = None  # (E, 2, 2), see module `calibration`
-    non_target_speech: Floats | None = None  # (N,)
-
-    def calibrated(self, calibration: Calibration) -> Floats:
-        """(E, 2, 2) log-likelihood-ratios; 0 where a side is not usable."""
-        return np.where(self.usable, calibration(self.scores, self.speech), 0.0)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ SPEECH_PRIOR = 0.1
 # paper's size; 20 heavy-tailed calls want less.
 FLOOR_PRIOR = 0.4
 # Where a floor is sought, choices: one pair in 160,000 may always be an outlier (anything from -20
-# to -8 does for databases of the paper's size; with 20 heavy-tailed calls the lower, the worse), and
-# no more than a third of the pairs are (-1/2 does as well).
+# to -8 does for databases of the paper's size; with 20 heavy-tailed calls the lower, the worse),
+# and no more than a third of the pairs are (-1/2 does as well).
 FLOORS = (-12.0, -1.0)
 FIRST_FLOOR = -4.0  # where the search begins. A choice: two pairs in a hundred
 NEWTON_STEPS = 100  # numerical: a bound only, the cost is convex; 5 to 13 were seen

@@ -12,8 +12,8 @@ from spklink.posterior.posterior import Options, Posterior
 from spklink.posterior.truth import score_cliques
 
 Floats = NDArray[np.float64]
-FEWEST_CLIQUES = 30  # with known channels: fewer do not tell one rule from another
-BETAS = (0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 4.0)  # tried: from nearly a plain sum to nearly 2/n
+FEWEST_CLIQUES = 30  # with known channels: fewer hardly tell one rule from another. A choice
+BETAS = (0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 4.0)  # a choice: a grid of factors of two to three
 
 
 def learn_weight(

@@ -13,6 +13,7 @@ import plain
 from spklink import SpklinkError, build_model, find_cliques, find_links, solve
 from spklink.database.conversations import make_conversations
 from spklink.database.labels import Labels
+from spklink.database.sides import squares
 from spklink.posterior.likelihood import Weight, combine_prior, join, restrict
 
 PEOPLE = "abcde"
@@ -118,7 +119,7 @@ def test_with_priors_and_known_channels(calls, seed, data):
 def test_probability_that_two_sides_are_one_speaker(calls, seed):
     case = Case(calls, seed)
     joint = plain.posterior(calls, case.score)
-    found = case.solve().link_probabilities(case.links)
+    found = squares(case.solve().candidate_probabilities(case.links))
     shared = [
         (i, j, s)
         for i, j in zip(case.links.first, case.links.second, strict=True)

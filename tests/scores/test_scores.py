@@ -37,7 +37,7 @@ def expected() -> np.ndarray:
             [[value((ids[i], u), (ids[j], v)) for v in (1, 2)] for u in (1, 2)]
             for i, j in zip(LINKS.first, LINKS.second, strict=True)
         ]
-    )
+    ).ravel()
 
 
 def message(path) -> str:

@@ -44,9 +44,8 @@ def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None
     people = speaker_nodes(conversations)
     label = _by_first_appearance(connected(conversations, people))
     number = int(label.max()) + 1 if len(label) else 0
-    owner = np.zeros(int(people.max()) + 1 if people.size else 0, np.int64)
-    owner[people] = label[conversations.listing.conversation]
-    speakers = np.bincount(owner, minlength=number)
+    _, entry = np.unique(people, return_index=True)  # each of them once
+    speakers = np.bincount(label[conversations.listing.conversation[entry]], minlength=number)
     resolvable = speakers > 2
     if certain is not None:
         resolvable |= np.bincount(label, weights=certain, minlength=number) > 0

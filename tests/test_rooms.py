@@ -1,0 +1,108 @@
+"""The house: imports point one way, every module is on the map, nothing grows too large."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "spklink"
+# In the order in which data flows; what stands first may be used by all that follow.
+ROOMS = (
+    *("errors", "words", "arrays", "tables", "threads", "options", "settings"),
+    *("database", "sound", "recognizers", "scores", "posterior", "calibration", "measures"),
+    *("worlds", "runs", "report", "cli"),
+)
+# Small tools that anybody may use; the settings look into tables of names, which import nothing.
+TABLES = {
+    "spklink.posterior.inference.table",
+    "spklink.calibration.table",
+    "spklink.recognizers.table",
+}
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def room_of(module: str) -> str:
+    """'spklink.database.links' → 'database'; the package itself belongs to the last room."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "spklink"
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> set[str]:
+    """Every spklink module that a file imports, at the top or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    known = {name_of(module) for module in MODULES}
+    return {name for name in found if name in known and name != "spklink"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_upstream_only(path):
+    here = room_of(name_of(path))
+    if here in ("spklink", "__main__"):  # the door of the house
+        return
+    for module in imports(path) - TABLES:
+        there = room_of(module)
+        assert ROOMS.index(there) <= ROOMS.index(here), f"{name_of(path)} imports {module}"
+
+
+def test_a_wrong_import_would_be_seen(tmp_path):
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("def f():\n    from spklink.runs.link import link\n    return link\n")
+    assert imports(wrong) == {"spklink.runs.link"}
+
+
+def test_every_room_has_its_place():
+    rooms = {room_of(name_of(path)) for path in MODULES} - {"spklink", "__main__"}
+    assert rooms == set(ROOMS)
+
+
+def test_every_module_is_on_the_map():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    listed = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
+    there = {path.relative_to(SOURCE).as_posix() for path in MODULES if path.name != "__init__.py"}
+    assert there - listed == set(), "not in docs/architecture.md"
+    assert {name for name in listed if "tests/" not in name} - there == set(), "no such module"
+
+
+def test_the_walk_visits_functions_that_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    steps = re.findall(r"`((?:\w+/)+\w+\.py):(\w+(?:\.\w+)?)`", text)
+    assert len(steps) > 15
+    assert len(steps) == len(set(steps)), "the walk visits something twice"
+    for file, name in steps:
+        source = (SOURCE / file).read_text()
+        for part in name.split("."):
+            assert re.search(rf"(def|class) {part}\b", source), f"{file}:{name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_nothing_is_too_long(path):
+    text = path.read_text()
+    assert text.count("\n") <= 400, "a file of over 400 lines"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno < 60, f"{node.name} has over 60 lines"
+
+
+def test_two_channels_are_known_in_one_place():
+    """Numbers of sides are computed by module `sides` alone."""
+    forbidden = re.compile(
+        r"2 \* m\b|side(?:_\d)? // 2|side(?:_\d)? % 2|reshape\(-1, 2(?:, 2)?\)|participants\["
+    )
+    for path in MODULES:
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            assert not forbidden.search(line), f"{path.name}:{number}: {line.strip()}"

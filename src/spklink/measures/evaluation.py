@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.posterior.inference.enumeration import TIE
+from spklink.posterior.inference.network import TIE
 from spklink.posterior.likelihood import Model, restrict
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
 

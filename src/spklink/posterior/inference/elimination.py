@@ -14,10 +14,10 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.network import Network
+from spklink.posterior.inference.network import Network, starts
 
 Integers = NDArray[np.int64]
-LIMIT = 22  # width
+WIDEST = 22  # scope; its message and the room to sum it need 150 MB
 HASH = -7046029254386353131  # 2^64 over the golden ratio, as a signed number: spreads hashed keys
 
 
@@ -52,7 +52,7 @@ class Elimination:
         return starts(count), child[np.argsort(parent, kind="stable")]
 
 
-def elimination(network: Network, *, limit: int = LIMIT) -> Elimination:
+def elimination(network: Network, *, limit: int = WIDEST) -> Elimination:
     """The order of least fill, given up as soon as a scope has more than `limit` nodes."""
     n, edges = len(network), len(network.coupling)
     if n > limit and edges > limit * n - limit * (limit + 1) // 2:  # more than any such width has
@@ -66,10 +66,6 @@ def elimination(network: Network, *, limit: int = LIMIT) -> Elimination:
     if steps.complete:
         _sort_scopes(steps.step, steps.scope_start, scope)
     return steps
-
-
-def starts(sizes: Integers) -> Integers:
-    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 @nb.njit(cache=True, nogil=True)

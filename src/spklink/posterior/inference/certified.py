@@ -10,7 +10,6 @@ nothing about too many nodes; it does not mean that the posterior is flat.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import (
@@ -28,7 +27,6 @@ from spklink.posterior.inference.flips import EPSILON, turn
 from spklink.posterior.inference.network import Network, split
 from spklink.posterior.inference.roof import find_optimum
 
-Floats = NDArray[np.float64]
 NAME = "certified"
 GOOD = 1e-6  # width that needs no second method
 USELESS = 0.5  # width that says nothing

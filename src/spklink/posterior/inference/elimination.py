@@ -116,17 +116,8 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
                     continue
                 if degree[x] > degree[y]:
                     x, y = y, x
-                shared = 0
-                for k in range(_neighbours(x, done, head, to, follow, around)):
-                    w = around[k]
-                    if _joined(edges, n, w, y):
-                        shared += 1
-                        rank[w] -= n + 1
-                        _sift(heap, where, rank, left, where[w])
-                rank[x] += (degree[x] - shared) * (n + 1) + 1
-                _sift(heap, where, rank, left, where[x])
-                rank[y] += (degree[y] - shared) * (n + 1) + 1
-                _sift(heap, where, rank, left, where[y])
+                beside = around[: _neighbours(x, done, head, to, follow, around)]
+                _rank_fill(n, x, y, beside, edges, degree, rank, heap, where, left)
                 edges, count = _join(edges, count, n, x, y)
                 if entries + 2 > len(to):
                     to, follow = _longer(to), _longer(follow)
@@ -144,6 +135,23 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
             _sift(heap, where, rank, left - 1, where[u])
         used += d
     return order, sizes, scope[:used], width
+
+
+@nb.njit(cache=True, nogil=True)
+def _rank_fill(  # type: ignore[no-untyped-def]
+    n, x, y, near, edges, degree, rank, heap, where, left
+):
+    """Ranks once x and y, not neighbours so far, are joined; `near` are the neighbours of x."""
+    shared = 0
+    for w in near:
+        if _joined(edges, n, w, y):
+            shared += 1
+            rank[w] -= n + 1
+            _sift(heap, where, rank, left, where[w])
+    rank[x] += (degree[x] - shared) * (n + 1) + 1
+    _sift(heap, where, rank, left, where[x])
+    rank[y] += (degree[y] - shared) * (n + 1) + 1
+    _sift(heap, where, rank, left, where[y])
 
 
 @nb.njit(cache=True, nogil=True)

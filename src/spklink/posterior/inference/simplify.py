@@ -17,7 +17,6 @@ from spklink.posterior.inference.beliefs import CERTAINTIES, EXACT, Beliefs
 from spklink.posterior.inference.enumeration import LIMIT, NAME, enumerate_all
 from spklink.posterior.inference.network import Network, Networks, fix, split, take
 
-Floats = NDArray[np.float64]
 SYMMETRY = 1e-12  # relative; fields of a mirror-symmetric clique cancel up to rounding
 Solve = Callable[[Network], Beliefs]
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import astuple
 
 import numpy as np
 
+from spklink.posterior.inference.beliefs import Beliefs
 from spklink.posterior.inference.network import Network
 
 SHAPES = (
@@ -118,6 +120,26 @@ def random_network(
     if shape == "clamped":  # a few conversations fixed: fields far from balanced
         field = np.where(rng.random(size) < 0.3, 1e3 * rng.choice([-1.0, 1.0], size), field)
     return Network(field, net.a, net.b, coupling, net.constant)
+
+
+def make(field: object, a: object = (), b: object = (), coupling: object = ()) -> Network:
+    """A clique as it is written down."""
+    ends = np.asarray(a, np.int32), np.asarray(b, np.int32)
+    return Network(np.asarray(field, float), *ends, np.asarray(coupling, float), 0.25)
+
+
+def mixture(count: int, seed: int, largest: int = 7) -> list[Network]:
+    """Cliques of all shapes in turn, of random sizes."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, largest + 1, count)
+    return [random_network(SHAPES[k % len(SHAPES)], int(n), rng) for k, n in enumerate(sizes)]
+
+
+def as_bytes(beliefs: Beliefs | None) -> list[bytes]:
+    """Every figure, to the last bit."""
+    assert beliefs is not None
+    values = astuple(beliefs)
+    return [v.tobytes() if isinstance(v, np.ndarray) else repr(v).encode() for v in values]
 
 
 def brute_force(net: Network) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Perfect sampling and belief propagation against plain enumeration.
+"""Perfect sampling against plain enumeration.
 
 Statistical checks use fixed seeds and are wide enough to pass with any seed but about one in 1000.
 `test_two_percent_of_bias_is_seen` and its neighbours show that they are narrow enough, too.
@@ -8,43 +8,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import astuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from spklink.posterior.inference import sampling
-from spklink.posterior.inference.beliefs import ESTIMATED, SAMPLED, Beliefs
-from spklink.posterior.inference.network import Network
-from spklink.posterior.inference.propagation import adjacency, climb, propagate
-from spklink.posterior.inference.sampling import build, clopper_pearson, draw, sample, sample_cost
-from zoo import SHAPES, brute_force, random_network
+from spklink.posterior.inference import perfect
+from spklink.posterior.inference.beliefs import SAMPLED
+from spklink.posterior.inference.flips import climb
+from spklink.posterior.inference.network import Network, slots_of
+from spklink.posterior.inference.perfect import build, count, draw, draw_cost
+from spklink.posterior.inference.sampling import clopper_pearson, sample
+from zoo import SHAPES, as_bytes, brute_force, make, mixture, random_network
 
 RARE = 1e-3
-EMPTY = np.zeros(0, np.int32)
-
-
-def make(field: object, a: object = EMPTY, b: object = EMPTY, coupling: object = ()) -> Network:
-    a, b = np.asarray(a, np.int32), np.asarray(b, np.int32)
-    return Network(np.asarray(field, float), a, b, np.asarray(coupling, float), 0.25)
-
-
-def cliques(count: int, seed: int, largest: int = 7) -> list[Network]:
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, largest + 1, count)
-    return [random_network(SHAPES[k % len(SHAPES)], int(n), rng) for k, n in enumerate(sizes)]
-
-
-def random_forest(size: int, scale: float, rng: np.random.Generator) -> Network:
-    parent = [int(rng.integers(max(1, k))) for k in range(size)]
-    edges = [(parent[k], k) for k in range(1, size) if rng.random() < 0.9]
-    a, b = [e[0] for e in edges], [e[1] for e in edges]
-    relabel = rng.permutation(size)
-    low, high = np.minimum(relabel[a], relabel[b]), np.maximum(relabel[a], relabel[b])
-    coupling = scale * rng.normal(size=len(edges))
-    return make(scale * rng.normal(size=size), low, high, coupling)
 
 
 def misses(low: object, high: object, truth: object) -> NDArray[np.bool_]:
@@ -105,7 +83,7 @@ def test_intervals_hold_at_the_stated_rate() -> None:
     rng = np.random.default_rng(0)
     found = {"one": [], "both": [], "log_sum": [], "entropy": []}  # type: dict[str, list[bool]]
     widths = []
-    nets = cliques(400, 1)
+    nets = mixture(400, 1)
     for k, net in enumerate(nets):
         beliefs = sample(net, samples=400, seed=k, threads=1)
         if beliefs is None:
@@ -152,7 +130,7 @@ def test_all_joint_states_have_their_probability() -> None:
 
 
 def test_single_figure_is_closer_than_the_count() -> None:
-    figure, count = [], []
+    figure, counted = [], []
     for k, net in enumerate(ambiguous(12, 4)):
         truth = np.asarray(brute_force(net)["one"])
         beliefs = sample(net, samples=2000, seed=k)
@@ -160,10 +138,10 @@ def test_single_figure_is_closer_than_the_count() -> None:
         assert beliefs is not None
         assert draws is not None
         start = climb(net)
-        ones, _ = sampling._counts(net, build(net, start), draws, 2000)
+        ones, _ = count(net, build(net, start), draws, 2000)
         figure.append(np.abs(beliefs.one - truth).mean())
-        count.append(np.abs(ones / 2000 - truth).mean())
-    assert np.mean(figure) < 0.8 * np.mean(count)
+        counted.append(np.abs(ones / 2000 - truth).mean())
+    assert np.mean(figure) < 0.8 * np.mean(counted)
     assert np.mean(figure) < 0.01
 
 
@@ -178,7 +156,7 @@ def test_clopper_pearson_covers_whatever_the_probability() -> None:
 
 def test_philox_known_answers() -> None:
     def words(*counter_and_key: int) -> list[int]:
-        return [int(w) for w in sampling._philox(*(np.uint64(v) for v in counter_and_key))]
+        return [int(w) for w in perfect._philox(*(np.uint64(v) for v in counter_and_key))]
 
     assert words(0, 0, 0, 0, 0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
     assert words(*[0xFFFFFFFF] * 6) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
@@ -187,14 +165,14 @@ def test_philox_known_answers() -> None:
 def follow(net: Network, start: NDArray[np.int8], s: int, span: int, seed: int) -> object:
     n, key = len(net), np.array([seed, 0], np.uint64)
     y, low, high = np.empty(n, np.int8), np.empty(n, np.int64), np.empty(n, np.int64)
-    settled = sampling._follow(build(net, start), key, s, span, y, low, high)
+    settled = perfect._follow(build(net, start), key, s, span, y, low, high)
     return settled, y, low, high
 
 
 def random_odds(seed: int, s: int, t: int, i: int) -> float:
     counter = (np.uint64(v) for v in (i // 2, t, s, 0, seed, 0))
-    words = sampling._philox(*counter)
-    return float(sampling._log_odds(*(words[2:] if i % 2 else words[:2])))
+    words = perfect._philox(*counter)
+    return float(perfect._log_odds(*(words[2:] if i % 2 else words[:2])))
 
 
 def test_every_configuration_is_led_to_the_sample() -> None:
@@ -224,12 +202,12 @@ def test_every_configuration_is_led_to_the_sample() -> None:
 def test_times_visited_again_give_the_same_sample(
     dense: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "_dense", lambda network: dense)
+    monkeypatch.setattr(perfect, "is_dense", lambda network: dense)
     rng, checked = np.random.default_rng(6), 0
     for k in range(40):
         net = random_network(SHAPES[k % len(SHAPES)], 30, rng)
         start = climb(net)
-        chain, near = build(net, start), adjacency(net)
+        chain, slots = build(net, start), slots_of(net)
         sign = 1 - 2 * start.astype(np.int64)
         coupling = np.rint(net.coupling / chain.unit).astype(np.int64) * sign[net.a] * sign[net.b]
         for span in (4, 32, 256):
@@ -239,8 +217,7 @@ def test_times_visited_again_give_the_same_sample(
                 assert again
                 assert (y == same).all()
                 field = chain.field.copy()
-                owner = np.repeat(np.arange(len(net)), np.diff(near.first))
-                np.add.at(field, owner, coupling[near.edge] * y[near.other])
+                np.add.at(field, slots.node, coupling[slots.edge] * y[slots.other])
                 assert (low == field).all()  # to the last bit, after thousands of updates
                 assert (high == field).all()
                 checked += 1
@@ -250,16 +227,9 @@ def test_times_visited_again_give_the_same_sample(
 def test_full_rows_and_lists_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     net = random_network("star", 40, np.random.default_rng(7), 0.5)
     first = sample(net, samples=200)
-    monkeypatch.setattr(sampling, "_dense", lambda network: False)
+    monkeypatch.setattr(perfect, "is_dense", lambda network: False)
     assert first is not None
     assert as_bytes(first) == as_bytes(sample(net, samples=200))
-
-
-def as_bytes(beliefs: Beliefs | None) -> list[bytes]:
-    assert beliefs is not None
-    return [
-        v.tobytes() if isinstance(v, np.ndarray) else repr(v).encode() for v in astuple(beliefs)
-    ]
 
 
 def test_threads_do_not_matter_but_seeds_do() -> None:
@@ -301,11 +271,11 @@ def test_none_where_it_cannot_settle() -> None:
 
 def test_work_is_bounded() -> None:
     net = random_network("star", 40, np.random.default_rng(11), 0.5)
-    work, size = sample_cost(net, 1000)
+    work, size = draw_cost(net, 1000)
     assert size > 0
     assert sample(net, samples=1000, work=10 * work) is not None
     assert sample(net, samples=1000, work=0.01 * work) is None
-    assert sample_cost(make([]), 1000)[0] == 0.0
+    assert draw_cost(make([]), 1000)[0] == 0.0
 
 
 def test_single_nodes_and_none() -> None:
@@ -349,74 +319,3 @@ def test_best_and_proved() -> None:
     assert (kept.proved == (np.arange(8) < 3)).all()
     assert not misses(*beliefs.log_sum, truth["log_sum"])
     assert not misses(*kept.entropy, truth["entropy"])
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1e4])
-def test_propagation_is_exact_without_loops(scale: float) -> None:
-    rng = np.random.default_rng(13)
-    for size in [*range(1, 10)] * 4:
-        net = random_forest(size, scale, rng)
-        start = rng.integers(0, 2, size).astype(np.int8)  # must not matter
-        beliefs, truth = propagate(net, start=start), brute_force(net)
-        assert beliefs.one == pytest.approx(truth["one"], abs=1e-9)
-        assert beliefs.both == pytest.approx(truth["both"], abs=1e-9)
-
-
-def test_propagation_carries_far_in_one_round() -> None:
-    """A chain that remembers for 1500 nodes, in shuffled order, against the transfer matrix."""
-    rng, n = np.random.default_rng(14), 1000
-    step = np.array([[0.0, 0.0], [0.0, 16.0]])
-    field = np.full(n, -16.0) + 0.01 * rng.normal(size=n)
-    field[[0, -1]] = -7.0, -10.0
-    left, right = np.zeros((n, 2)), np.zeros((n, 2))
-    for t in range(1, n):
-        before, after = left[t - 1] + [0.0, field[t - 1]], right[n - t] + [0.0, field[n - t]]
-        left[t] = np.logaddexp(before[0] + step[0], before[1] + step[1])
-        right[n - t - 1] = np.logaddexp(after[0] + step[0], after[1] + step[1])
-    truth = special.expit(left[:, 1] + right[:, 1] - left[:, 0] - right[:, 0] + field)
-    assert 0.1 < truth.min() < truth.max() - 0.3 < 0.3  # both ends are felt, neither decides
-    place = rng.permutation(n)
-    shuffled = np.empty(n)
-    shuffled[place] = field
-    a, b = np.minimum(place[:-1], place[1:]), np.maximum(place[:-1], place[1:])
-    assert propagate(make(shuffled, a, b, np.full(n - 1, 16.0))).one[place] == pytest.approx(
-        truth, abs=1e-9
-    )
-
-
-def test_propagation_survives_every_shape() -> None:
-    nets = cliques(300, 15, largest=12)
-    for net in [*nets, make([]), make([1e4, -1e4], [0], [1], [-1e4])]:
-        start = climb(net)
-        beliefs = propagate(net, start=start, proved=np.ones(len(net), bool))
-        one, both = beliefs.one, beliefs.both
-        assert beliefs.certainty == ESTIMATED
-        assert np.all((one >= 0) & (one <= 1))
-        assert np.all(both <= np.minimum(one[net.a], one[net.b]))
-        assert np.all(both >= np.maximum(0.0, one[net.a] + one[net.b] - 1) - 1e-15)
-        assert net.value(beliefs.best) >= net.value(start)
-        assert (beliefs.proved == (beliefs.best == start)).all()
-        assert np.all(beliefs.one_low == 0)
-        assert np.all(beliefs.both_high == 1)
-        assert as_bytes(beliefs) == as_bytes(propagate(net, start=start, proved=start >= 0, seed=1))
-
-
-def test_propagation_is_close_where_scores_are_weak() -> None:
-    rng = np.random.default_rng(16)
-    for shape in ("star", "tree", "centre"):
-        for _ in range(20):
-            net = random_network(shape, 8, rng, 0.2)
-            truth = brute_force(net)
-            start = np.array(truth["best"][0], np.int8)  # type: ignore[index]
-            beliefs = propagate(net, start=start)
-            assert np.abs(beliefs.one - np.asarray(truth["one"])).mean() < 0.05
-            assert np.abs(beliefs.both - np.asarray(truth["both"])).mean() < 0.05
-
-
-def test_climb_leaves_nothing_to_gain() -> None:
-    for net in cliques(100, 17):
-        x = climb(net)
-        for i in range(len(net)):
-            turned = x.copy()
-            turned[i] = 1 - turned[i]
-            assert net.value(turned) <= net.value(x) + 1e-9 * (1 + abs(net.value(x)))

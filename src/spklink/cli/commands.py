@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spklink.cli.options import (
+    CHOOSE,
     BadAudio,
     Beta,
     CalibrationOption,
@@ -25,7 +26,6 @@ from spklink.cli.options import (
     KindName,
     Known,
     Method,
-    MethodName,
     Out,
     PresetName,
     RecognizerName,
@@ -93,7 +93,7 @@ def assign(
     weight: WeightOption = WeightName.auto,
     beta: Beta = None,
     known: Known = None,
-    method: Method = MethodName.auto,
+    method: Method = CHOOSE,
     budget_seconds: Seconds = 60.0,
     budget_gb: Gigabytes = 4.0,
     workers: Workers = 1,
@@ -199,7 +199,7 @@ def link(
     ] = True,
     weight: WeightOption = WeightName.auto,
     beta: Beta = None,
-    method: Method = MethodName.auto,
+    method: Method = CHOOSE,
     budget_seconds: Seconds = 60.0,
     budget_gb: Gigabytes = 4.0,
     workers: Annotated[

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from spklink.posterior.inference.table import AUTO, names
+
 
 class WeightName(StrEnum):
     auto = "auto"
@@ -16,14 +18,9 @@ class WeightName(StrEnum):
     book = "book"
 
 
-class MethodName(StrEnum):
-    auto = "auto"
-    enumerate_ = "enumerate"
-    trace = "trace"
-    tree = "tree"
-    certified = "certified"
-    sample = "sample"
-    bp = "bp"
+# The names are those of the table of methods, which mypy cannot see through.
+MethodName = StrEnum("MethodName", [(name, name) for name in names()])  # type: ignore[misc]
+CHOOSE = MethodName(AUTO)
 
 
 class RecognizerName(StrEnum):

@@ -19,15 +19,10 @@ from spklink.database.links import Links
 from spklink.database.sides import squares, track_of
 from spklink.errors import SpklinkError
 from spklink.posterior.inference.beliefs import EXACT
-from spklink.posterior.inference.enumeration import LIMIT, enumerate_all, k_best
+from spklink.posterior.inference.enumeration import LARGEST, LIMIT, NAME, enumerate_all, k_best
 from spklink.posterior.inference.network import Network, Networks, condition, take
-from spklink.posterior.inference.plan import (
-    ENUMERATED_AT_MOST,
-    METHODS,
-    Budget,
-    Solved,
-    solve_network,
-)
+from spklink.posterior.inference.plan import Budget, Solved, small, solve_network
+from spklink.posterior.inference.table import AUTO, check_name
 from spklink.posterior.likelihood import Model, restrict
 
 Floats = NDArray[np.float64]
@@ -41,14 +36,13 @@ SETTLED = 0.99  # a conversation whose low end is this probable, or more, counts
 class Options:
     """How to solve cliques. The number of workers never changes an answer."""
 
-    method: str = "auto"
+    method: str = AUTO
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
     workers: int = 1
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SpklinkError(f"method {self.method!r} is not one of {', '.join(METHODS)}")
+        check_name(self.method)
         if self.workers < 1:
             raise SpklinkError("--workers must be 1 or more")
 
@@ -139,10 +133,10 @@ class Posterior:
         """The k most probable configurations of a clique: (k, size) bits, (k,) probabilities."""
         networks = take(condition(self.model, self.bits), np.array([clique]))
         members = self.model.cliques.members(clique)
-        if len(networks.field) > ENUMERATED_AT_MOST:
+        if len(networks.field) > LARGEST:
             raise SpklinkError(
                 f"clique {clique + 1} has {len(networks.field)} open conversations; its best "
-                f"configurations are listed up to {ENUMERATED_AT_MOST}"
+                f"configurations are listed up to {LARGEST}"
             )
         bits, log_probability = k_best(networks.one(0), k)
         full = np.repeat(self.bits[members][None, :], len(bits), axis=0)
@@ -207,7 +201,7 @@ def solve(
     """Posterior of every clique; `bits` (≥ 0) fixes further conversations."""
     chosen = options or Options()
     networks = condition(model, bits)
-    at_once = networks.sizes() <= (LIMIT if chosen.method in ("auto", "enumerate") else 1)
+    at_once = networks.sizes() <= small(chosen.method)
     draft = _Draft(model, networks)
     draft.store_enumerated(np.flatnonzero(at_once))
     jobs = [(int(k), networks.one(int(k))) for k in np.flatnonzero(~at_once)]
@@ -227,7 +221,11 @@ def _run(jobs: list[tuple[int, Network]], options: Options) -> Iterator[tuple[in
             # Cliques that shared random numbers would err together.
             seed = options.seed * SEED_STRIDE + k
             return k, solve_network(
-                network, method=options.method, budget=options.budget, seed=seed
+                network,
+                method=options.method,
+                budget=options.budget,
+                seed=seed,
+                threads=options.workers if len(jobs) == 1 else 1,
             )
         except SpklinkError as error:
             raise SpklinkError(f"clique {k + 1}: {error}") from None
@@ -273,7 +271,7 @@ class _Draft:
         self.entropy[:, chosen] = np.maximum(found.entropy, 0.0)
         self.value[chosen], self.mirror[chosen] = found.best_value, found.mirror_value
         self.ties[chosen] = found.ties
-        self.method[chosen], self.certainty[chosen] = "enumerate", EXACT
+        self.method[chosen], self.certainty[chosen] = NAME, EXACT
         self.reason[chosen] = f"at most {LIMIT} open conversations"
 
     def store(self, k: int, solved: Solved) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.posterior.inference.enumeration import TIE
+from spklink.posterior.inference.network import TIE
 from spklink.posterior.posterior import Options, Posterior, solve
 
 Floats = NDArray[np.float64]

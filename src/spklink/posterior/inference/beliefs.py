@@ -1,12 +1,16 @@
-"""What an inference method says about one clique, and how sure it is of it.
+"""What an inference method is asked, what it says about a clique, and how sure it is of it.
 
 Every figure is an interval [low, high]. It has no width where the method is exact, provably
 contains the truth where it is certified, contains it at the stated rate where it is sampled (99 %
 each), and promises nothing where it is estimated.
+
+The planner shows every `Method` a `Piece`; the method answers with a `Proposal`: what it would
+cost, why, and how to have it done.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +22,9 @@ from spklink.posterior.inference.network import Network
 Floats = NDArray[np.float64]
 EXACT, CERTIFIED, SAMPLED, ESTIMATED = "exact", "certified", "sampled", "estimated"
 CERTAINTIES = (EXACT, CERTIFIED, SAMPLED, ESTIMATED)  # from the surest down
+Cost = tuple[float, float]  # operations, about 1e9 a second on one core, and bytes
+BEYOND: Cost = (float("inf"), float("inf"))  # of what cannot be done at all
+UNCOUNTED: Cost = (0.0, 0.0)  # of what is quick enough to be tried within any budget
 
 
 @dataclass(frozen=True)
@@ -43,11 +50,55 @@ class Beliefs:
         return bool(self.proved.all())
 
 
-class Method(Protocol):
-    """A way to solve one clique. `seed` is used by the sampled methods only."""
+@dataclass(frozen=True)
+class Optimum:
+    """A configuration, and the bits of it that are the same in one true optimum."""
 
-    def __call__(self, network: Network, *, seed: int) -> Beliefs | None:
-        """The beliefs, or None where the method has nothing to say about this clique."""
+    best: NDArray[np.int8]  # (n,)
+    proved: NDArray[np.bool_]  # (n,) jointly part of one optimum
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A connected network to be solved, and what a method may use for it."""
+
+    network: Network
+    seed: int
+    threads: int  # at most; they never change an answer
+    operations: float  # at most
+    by_name: bool  # this method was asked for; there is no other choice
+    optimum: Callable[[], Optimum]  # the best configuration found; looked for once for all methods
+    solve: Callable[[Network], Beliefs]  # a part of the piece, by whatever method suits it
+
+    def __len__(self) -> int:
+        return len(self.network)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How a method would solve a piece."""
+
+    cost: Cost
+    why: str  # what the cost comes from, as "2^30 configurations"
+    run: Callable[[], Beliefs | None]  # None: it has nothing to say after all
+    silence: str = "no answer"  # what None means
+
+
+class Method(Protocol):
+    """A way to solve connected pieces."""
+
+    @property
+    def name(self) -> str:
+        """As in the table, in `--method` and in results."""
+        ...
+
+    @property
+    def certainty(self) -> str:
+        """One of CERTAINTIES."""
+        ...
+
+    def propose(self, piece: Piece) -> Proposal | None:
+        """What it would do; None where the planner need not think of it."""
         ...
 
 
@@ -84,3 +135,9 @@ def exact_beliefs(
 def mean_value(network: Network, one: Floats, both: Floats) -> float:
     """Expected log-likelihood; entropy = log_sum - mean_value where the marginals are exact."""
     return float(network.constant + network.field @ one + network.coupling @ both)
+
+
+def frechet(network: Network, one: Floats, both: Floats) -> Floats:
+    """P(x_a = x_b = 1) as near to `both` as the P(x = 1) allow."""
+    first, second = one[network.a], one[network.b]
+    return np.clip(both, np.maximum(first + second - 1.0, 0.0), np.minimum(first, second))

@@ -9,17 +9,30 @@ calls costs 2^30 steps wherever it hangs, however large the clique.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.beliefs import Beliefs, exact_beliefs, mean_value
-from spklink.posterior.inference.network import Network, fix
+from spklink.posterior.inference.beliefs import (
+    EXACT,
+    Beliefs,
+    Cost,
+    Optimum,
+    Piece,
+    Proposal,
+    exact_beliefs,
+    mean_value,
+)
+from spklink.posterior.inference.enumeration import enumerate_cost
+from spklink.posterior.inference.network import TIE, Network, fix, slots_of
+from spklink.posterior.inference.trace import trace_cost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+NAME = "blocks"
+OVERHEAD = 3e5  # seconds x 1e9 on one core, to hand out a block
 
 
 @dataclass(frozen=True)
@@ -34,14 +47,36 @@ class Blocks:
         return max((len(nodes) for nodes in self.nodes), default=0)
 
 
+class _Blocks:
+    name, certainty = NAME, EXACT
+
+    def propose(self, piece: Piece) -> Proposal | None:
+        cut = find_blocks(piece.network)
+        count, largest = len(cut.nodes), cut.largest()
+        if count == 1 and not piece.by_name:
+            return None  # the block is the whole piece: nothing is gained
+        return Proposal(
+            blocks_cost(cut),
+            f"{count} block{'s' * (count > 1)} of at most {largest} conversations",
+            lambda: solve_blocks(piece.network, cut, piece.optimum(), piece.solve),
+            silence="a block cannot be solved exactly",
+        )
+
+
+METHOD = _Blocks()
+
+
+def blocks_cost(blocks: Blocks) -> Cost:
+    """Operations and bytes, every block solved by the cheaper of the two methods for any graph."""
+    parts = [min(enumerate_cost(n), trace_cost(n)) for n in map(len, blocks.nodes)]
+    operations = sum(cost for cost, _ in parts) + OVERHEAD * len(parts)
+    return operations, max(memory for _, memory in parts)
+
+
 def find_blocks(network: Network) -> Blocks:
     """Cut a connected network at its articulation points."""
-    n, edges = len(network), len(network.coupling)
-    near = np.concatenate([network.a, network.b]).astype(np.int64)
-    far = np.concatenate([network.b, network.a]).astype(np.int64)
-    order = np.argsort(near, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(near, minlength=n))])
-    block, joint = _biconnected(n, start, far[order], order % max(edges, 1), edges)
+    n, edges, slots = len(network), len(network.coupling), slots_of(network, uncoupled=True)
+    block, joint = _biconnected(n, slots.start, slots.other, slots.edge, edges)
     count = len(joint)
     # Blocks are closed innermost first; turned round, each comes after the one it hangs on.
     by_block = np.argsort(block, kind="stable")
@@ -53,35 +88,32 @@ def find_blocks(network: Network) -> Blocks:
 
 
 def solve_blocks(
-    network: Network,
-    blocks: Blocks,
-    best: NDArray[np.int8],
-    proved: NDArray[np.bool_],
-    solve: Callable[[Network, NDArray[np.int8]], Beliefs],
-    method: str,
-) -> Beliefs:
-    """Chain the blocks; `solve` gets a network and a good configuration and must be exact."""
+    network: Network, blocks: Blocks, optimum: Optimum, solve: Callable[[Network], Beliefs]
+) -> Beliefs | None:
+    """Chain the blocks; None if an answer of `solve` to one of them is not exact."""
     field, constant = network.field.copy(), network.constant
     answers: list[tuple[Beliefs, ...]] = []
     for k in range(len(blocks.nodes) - 1, -1, -1):
         block, joint = _block(network, blocks, k, field), blocks.joint[k]
-        local = best[blocks.nodes[k]]
         if joint < 0:
-            answers.append((solve(block, local),))
+            answers.append((solve(block),))
             continue
         at = int(np.searchsorted(blocks.nodes[k], joint))
-        pair = tuple(solve(*_fixed(block, local, at, bit)) for bit in (0, 1))
+        pair = tuple(solve(_fixed(block, at, bit)) for bit in (0, 1))
         answers.append(pair)
         # Seen from the rest, the whole block is a field on the conversation that holds it.
         constant += pair[0].log_sum[0]
         field[joint] += pair[1].log_sum[0] - pair[0].log_sum[0]
+    if any(found.certainty != EXACT for pair in answers for found in pair):
+        return None
     answers.reverse()
     one, both = _marginals(network, blocks, answers)
     log_sum = constant + answers[0][0].log_sum[0]
     entropy = max(0.0, log_sum - mean_value(network, one, both))
-    found = exact_beliefs(network, method, best, one, both, log_sum, entropy)
-    sure = proved | (network.value(best) - log_sum > -np.log(2.0) + 1e-9)
-    return Beliefs(**{**vars(found), "proved": sure})
+    found = exact_beliefs(network, NAME, optimum.best, one, both, log_sum, entropy)
+    # What holds more than half of all probability is the optimum.
+    sure = optimum.proved | (network.value(optimum.best) - log_sum > -np.log(2.0) + TIE)
+    return replace(found, proved=sure)
 
 
 def _block(network: Network, blocks: Blocks, k: int, field: Floats) -> Network:
@@ -99,12 +131,10 @@ def _block(network: Network, blocks: Blocks, k: int, field: Floats) -> Network:
     )
 
 
-def _fixed(
-    block: Network, local: NDArray[np.int8], at: int, bit: int
-) -> tuple[Network, NDArray[np.int8]]:
+def _fixed(block: Network, at: int, bit: int) -> Network:
     bits = np.full(len(block), -1, np.int8)
     bits[at] = bit
-    return fix(block, bits)[0], np.delete(local, at)
+    return fix(block, bits)[0]
 
 
 def _marginals(

@@ -10,20 +10,41 @@ nothing about too many nodes; it does not mean that the posterior is flat.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.posterior.inference.beliefs import CERTIFIED, Beliefs
+from spklink.posterior.inference.beliefs import (
+    CERTIFIED,
+    UNCOUNTED,
+    Beliefs,
+    Optimum,
+    Piece,
+    Proposal,
+)
 from spklink.posterior.inference.certified_bounds import Bounds
 from spklink.posterior.inference.certified_general import general_bounds
 from spklink.posterior.inference.certified_star import LARGEST, star_bounds
+from spklink.posterior.inference.flips import EPSILON, turn
 from spklink.posterior.inference.network import Network, split
-from spklink.posterior.inference.roof import EPSILON, Optimum, find_optimum, turn
+from spklink.posterior.inference.roof import find_optimum
 
-Floats = NDArray[np.float64]
+NAME = "certified"
 GOOD = 1e-6  # width that needs no second method
 USELESS = 0.5  # width that says nothing
 UNRESOLVED = 0.01  # share of the nodes that may stay so wide
+
+
+class _Certified:
+    name, certainty = NAME, CERTIFIED
+
+    def propose(self, piece: Piece) -> Proposal:
+        def run() -> Beliefs | None:
+            return certified(piece.network, optimum=piece.optimum())
+
+        # The work is bounded by the limits of the files it uses, to seconds for a million calls.
+        return Proposal(UNCOUNTED, "flips from the optimum", run, silence="no certificate")
+
+
+METHOD = _Certified()
 
 
 def certified(network: Network, *, optimum: Optimum | None = None, seed: int = 0) -> Beliefs | None:
@@ -73,7 +94,7 @@ def _beliefs(network: Network, turned: Network, found: Optimum, bounds: Bounds) 
     size = abs(network.constant) + float(np.abs(network.field).sum())
     room = 64.0 * EPSILON * (size + float(np.abs(network.coupling).sum()))
     return Beliefs(
-        method="certified",
+        method=NAME,
         certainty=CERTIFIED,
         best=best,
         proved=found.proved,

@@ -8,7 +8,7 @@ probability of at most epsilon, the sum of their bounds; so
     P(event) is in [q (1 - epsilon), q (1 - epsilon) + epsilon],   q = P(event | none flipped).
 
 All levels are intersected. The bounds hold whether or not the configuration is an optimum. Index
-conventions as in `roof`.
+conventions as in `network`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,16 @@ from spklink.posterior.inference.certified_bounds import (
 from spklink.posterior.inference.certified_odds import flip_odds
 from spklink.posterior.inference.elimination import elimination
 from spklink.posterior.inference.enumeration import LIMIT, enumerate_all
-from spklink.posterior.inference.network import Network, Networks, fix, split, take
-from spklink.posterior.inference.roof import Slots, rounding, slots_of
+from spklink.posterior.inference.flips import rounding
+from spklink.posterior.inference.network import (
+    Network,
+    Networks,
+    Slots,
+    fix,
+    slots_of,
+    split,
+    take,
+)
 from spklink.posterior.inference.tree import tree, tree_cost
 
 Floats = NDArray[np.float64]
@@ -150,7 +158,7 @@ def _solve_narrow(
         work += cost
         if work > TREE_WORK:
             break
-        found = tree(pieces.one(k), elimination=order_of[k])
+        found = tree(pieces.one(k), order_of[k])
         sums_of = np.array([found.log_sum[0]]), np.array([found.entropy[0]])
         parts.append((take(pieces, np.array([k])), found.one, found.both, *sums_of))
     return parts

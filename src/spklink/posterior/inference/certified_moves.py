@@ -27,7 +27,7 @@ from spklink.posterior.inference.network import Network
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-TIE = 0.25  # gain from which two nodes belong in a group
+TIED = 0.25  # gain from which two nodes belong in a group
 GROUP = 5  # nodes a group
 SINGLY = 12  # orders (numbers of moves) up to here are bounded one at a time
 STEP = 1.15  # ratio of the bundles of orders beyond
@@ -58,7 +58,7 @@ def find_groups(turned: Network, unclear: Ints) -> Ints:
     n = len(turned)
     clear = np.ones(n, np.bool_)
     clear[unclear] = False
-    edge = np.flatnonzero(clear[turned.a] & clear[turned.b] & (turned.coupling > TIE))
+    edge = np.flatnonzero(clear[turned.a] & clear[turned.b] & (turned.coupling > TIED))
     edge = edge[np.argsort(-turned.coupling[edge], kind="stable")]
     root = join(turned.a[edge], turned.b[edge], n, GROUP)
     group = np.full(n, -1, np.int64)

@@ -1,6 +1,6 @@
 """Bounds on the odds that a node is flipped, in networks of any shape (Peierls).
 
-Everything counts flips from a configuration that should be the best (`roof.turn`: fields are minus
+Everything counts flips from a configuration that should be the best (`flips.turn`: fields are minus
 the costs of single flips, couplings the gains of double ones). A flipped node belongs to a set K of
 flipped nodes that gains connect; taking K back maps configurations one to one, so the node's odds
 are at most the summed weights of all such K. With the gain of an edge shared between its ends, and
@@ -15,7 +15,7 @@ what is worst for their neighbours (odds infinite, all gain of an edge on the ne
 that one unclear region leaves the others certified.
 
 The bounds hold whether or not the configuration is an optimum, whatever the nodes given up do, and
-when any nodes are clamped to the configuration. Index conventions as in `roof`.
+when any nodes are clamped to the configuration. Index conventions as in `network`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.network import Network
-from spklink.posterior.inference.roof import Slots, level
+from spklink.posterior.inference.network import Network, Slots, starts
+from spklink.posterior.inference.roof import level
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,8 +43,7 @@ def flip_odds(turned: Network, slots: Slots, error: Floats) -> Floats:
     level(slots.start, slots.other, slots.mirror, cost, total, share, 6)
     block = _blocks(turned, cost - slots.sums(share))
     order = np.argsort(block, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(block))])
-    layout = (slots.start, slots.other, block, starts, order)
+    layout = (slots.start, slots.other, block, starts(np.bincount(block)), order)
     # Inside a block nothing is shared; its nodes' own odds tell what they can bear from outside.
     across = np.where(block[slots.node] == block[slots.other], 0.0, total)
     odds, given_up = np.zeros(len(cost)), np.zeros(len(cost), np.bool_)

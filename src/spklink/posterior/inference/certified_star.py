@@ -1,6 +1,6 @@
 """Certified bounds for dense networks (stars) whose posterior is peaked around one configuration.
 
-Everything counts flips from that configuration (`roof.turn`), as rows and sets of moves (module
+Everything counts flips from that configuration (`flips.turn`), as rows and sets of moves (module
 `certified_moves`). All sets of one move are counted, of two and three those of the heaviest moves,
 in all rows that matter; the gap is what is not counted. An event of counted weight N, out of the
 counted total L, of which at most g is uncounted, and G of everything, has a probability in
@@ -28,8 +28,8 @@ from spklink.posterior.inference.certified_moves import (
     find_rows,
     row_table,
 )
-from spklink.posterior.inference.network import Network
-from spklink.posterior.inference.roof import EPSILON, rounding, slots_of
+from spklink.posterior.inference.flips import EPSILON, rounding
+from spklink.posterior.inference.network import Network, slots_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,10 +14,10 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.network import Network
+from spklink.posterior.inference.network import Network, starts
 
 Integers = NDArray[np.int64]
-LIMIT = 22  # width
+WIDEST = 22  # scope; its message and the room to sum it need 150 MB
 HASH = -7046029254386353131  # 2^64 over the golden ratio, as a signed number: spreads hashed keys
 
 
@@ -52,7 +52,7 @@ class Elimination:
         return starts(count), child[np.argsort(parent, kind="stable")]
 
 
-def elimination(network: Network, *, limit: int = LIMIT) -> Elimination:
+def elimination(network: Network, *, limit: int = WIDEST) -> Elimination:
     """The order of least fill, given up as soon as a scope has more than `limit` nodes."""
     n, edges = len(network), len(network.coupling)
     if n > limit and edges > limit * n - limit * (limit + 1) // 2:  # more than any such width has
@@ -66,10 +66,6 @@ def elimination(network: Network, *, limit: int = LIMIT) -> Elimination:
     if steps.complete:
         _sort_scopes(steps.step, steps.scope_start, scope)
     return steps
-
-
-def starts(sizes: Integers) -> Integers:
-    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 @nb.njit(cache=True, nogil=True)
@@ -120,17 +116,8 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
                     continue
                 if degree[x] > degree[y]:
                     x, y = y, x
-                shared = 0
-                for k in range(_neighbours(x, done, head, to, follow, around)):
-                    w = around[k]
-                    if _joined(edges, n, w, y):
-                        shared += 1
-                        rank[w] -= n + 1
-                        _sift(heap, where, rank, left, where[w])
-                rank[x] += (degree[x] - shared) * (n + 1) + 1
-                _sift(heap, where, rank, left, where[x])
-                rank[y] += (degree[y] - shared) * (n + 1) + 1
-                _sift(heap, where, rank, left, where[y])
+                beside = around[: _neighbours(x, done, head, to, follow, around)]
+                _rank_fill(n, x, y, beside, edges, degree, rank, heap, where, left)
                 edges, count = _join(edges, count, n, x, y)
                 if entries + 2 > len(to):
                     to, follow = _longer(to), _longer(follow)
@@ -148,6 +135,23 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
             _sift(heap, where, rank, left - 1, where[u])
         used += d
     return order, sizes, scope[:used], width
+
+
+@nb.njit(cache=True, nogil=True)
+def _rank_fill(  # type: ignore[no-untyped-def]
+    n, x, y, near, edges, degree, rank, heap, where, left
+):
+    """Ranks once x and y, not neighbours so far, are joined; `near` are the neighbours of x."""
+    shared = 0
+    for w in near:
+        if _joined(edges, n, w, y):
+            shared += 1
+            rank[w] -= n + 1
+            _sift(heap, where, rank, left, where[w])
+    rank[x] += (degree[x] - shared) * (n + 1) + 1
+    _sift(heap, where, rank, left, where[x])
+    rank[y] += (degree[y] - shared) * (n + 1) + 1
+    _sift(heap, where, rank, left, where[y])
 
 
 @nb.njit(cache=True, nogil=True)

@@ -12,11 +12,23 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.network import Network, Networks
+from spklink.posterior.inference.beliefs import (
+    BEYOND,
+    EXACT,
+    Beliefs,
+    Cost,
+    Piece,
+    Proposal,
+    exact_beliefs,
+)
+from spklink.posterior.inference.network import TIE, Network, Networks, alone
 
 Floats = NDArray[np.float64]
-LIMIT = 12  # nodes a clique
-TIE = 1e-9  # log-probabilities closer than this are equal
+NAME = "enumerate"
+LIMIT = 12  # nodes; pieces up to here are never solved otherwise: nothing is quicker
+LARGEST = 20  # nodes, where it is asked for: a million configurations, 16 MB
+# Seconds x 1e9 on one core, a configuration: to weigh it, and a step of the sums over supersets.
+OPERATIONS_STATE, OPERATIONS_BIT = 10.0, 1.0
 NEGLIGIBLE = 700.0  # nats below the best; exp would leave the range of normal numbers
 
 
@@ -34,8 +46,44 @@ class Enumerated:
     ties: NDArray[np.int64]  # (K,) configurations that share the maximum
 
 
+class _Enumeration:
+    name, certainty = NAME, EXACT
+
+    def propose(self, piece: Piece) -> Proposal | None:
+        n = len(piece)
+        if n > (LARGEST if piece.by_name else LIMIT):
+            return None
+        why = f"{n} open conversations"
+        return Proposal(enumerate_cost(n), why, lambda: enumerate_one(piece.network))
+
+
+METHOD = _Enumeration()
+
+
+def enumerate_cost(n: int) -> Cost:
+    """Operations and bytes for a clique of n nodes."""
+    if n > LARGEST:
+        return BEYOND
+    return (OPERATIONS_STATE + OPERATIONS_BIT * n) * 2.0**n, 16.0 * 2.0**n
+
+
+def enumerate_one(network: Network) -> Beliefs:
+    """One clique."""
+    found = enumerate_all(alone(network))
+    return exact_beliefs(
+        network,
+        NAME,
+        found.best,
+        found.one,
+        found.both,
+        float(found.log_sum[0]),
+        max(0.0, float(found.entropy[0])),
+        ties=int(found.ties[0]),
+    )
+
+
 def enumerate_all(networks: Networks) -> Enumerated:
-    """Solve every clique; all must have at most LIMIT nodes."""
+    """Many cliques of at most LARGEST nodes."""
     count, nodes, edges = len(networks), len(networks.field), len(networks.coupling)
     result = Enumerated(
         best=np.zeros(nodes, np.int8),

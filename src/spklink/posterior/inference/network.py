@@ -4,7 +4,8 @@
 
 Nodes are the conversations whose channels are still open; known ones have been folded into the
 fields. Index conventions: nodes of a clique are consecutive, in table order; a < b count from 0
-within the clique.
+within the clique. A slot is an edge seen from one of its ends; those of node i are
+start[i]:start[i + 1], in table order.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from spklink.arrays import ranges, sums
 from spklink.posterior.likelihood import Model
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# Log-probabilities closer than this are equal: far above the rounding errors of sums of ordinary
+# scores (some 1e-12), far below any difference that scores with six digits can mean.
+TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -40,13 +45,28 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Slots:
+    """The edges of a network from both ends, node by node."""
+
+    start: Ints  # (n+1,)
+    node: Ints  # (2E,) near end
+    other: Ints  # (2E,) far end
+    edge: Ints  # (2E,) index of the undirected edge
+    mirror: Ints  # (2E,) slot of the same edge at its far end
+
+    def sums(self, values: Floats) -> Floats:
+        """(n,) sums of a value a slot."""
+        return sums(self.node, values, len(self.start) - 1)
+
+
+@dataclass(frozen=True)
 class Networks:
     """All cliques of a database, side by side in flat arrays."""
 
-    node: NDArray[np.int64]  # (n,) conversation of each node
-    node_start: NDArray[np.int64]  # (K+1,)
-    edge: NDArray[np.int64]  # (E,) pair of the model of each edge
-    edge_start: NDArray[np.int64]  # (K+1,)
+    node: Ints  # (n,) conversation of each node
+    node_start: Ints  # (K+1,)
+    edge: Ints  # (E,) pair of the model of each edge
+    edge_start: Ints  # (K+1,)
     a: NDArray[np.int32]
     b: NDArray[np.int32]
     field: Floats
@@ -57,7 +77,7 @@ class Networks:
     def __len__(self) -> int:
         return len(self.constant)
 
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         return np.diff(self.node_start)
 
     def one(self, k: int) -> Network:
@@ -113,11 +133,35 @@ def _prior_constant(model: Model) -> Floats:
     return sums(model.cliques.label, as_listed, len(model.cliques))
 
 
-def _starts(label: NDArray[np.int32], count: int) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=count))])
+def starts(sizes: Ints) -> Ints:
+    """(k+1,) where each of k runs of these sizes begins, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def fix(network: Network, bits: NDArray[np.int8]) -> tuple[Network, NDArray[np.int64]]:
+def _starts(label: NDArray[np.int32], count: int) -> Ints:
+    return starts(np.bincount(label, minlength=count))
+
+
+def slots_of(network: Network, *, uncoupled: bool = False) -> Slots:
+    """Both ends of every edge that couples at all, or of all edges."""
+    count = len(network.coupling)
+    edge = np.arange(count) if uncoupled else np.flatnonzero(network.coupling)
+    n, edges = len(network), len(edge)
+    near = np.concatenate([network.a[edge], network.b[edge]])
+    far = np.concatenate([network.b[edge], network.a[edge]])
+    order = np.argsort(near, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(2 * edges)
+    return Slots(
+        start=starts(np.bincount(near, minlength=n)),
+        node=near[order].astype(np.int64),
+        other=far[order].astype(np.int64),
+        edge=edge[order % max(edges, 1)],
+        mirror=place[(order + edges) % max(2 * edges, 1)],
+    )
+
+
+def fix(network: Network, bits: NDArray[np.int8]) -> tuple[Network, Ints]:
     """The problem of the nodes of bit -1 when the others are fixed, and the edges it keeps."""
     free = bits < 0
     x = np.maximum(bits, 0).astype(np.float64)
@@ -169,16 +213,16 @@ def split(network: Network) -> Networks:
     )
 
 
-def take(networks: Networks, chosen: NDArray[np.int64]) -> Networks:
+def take(networks: Networks, chosen: Ints) -> Networks:
     """Some of the cliques, in the order given."""
     nodes = ranges(networks.node_start[chosen], networks.sizes()[chosen])
     count = np.diff(networks.edge_start)[chosen]
     edges = ranges(networks.edge_start[chosen], count)
     return Networks(
         node=networks.node[nodes],
-        node_start=np.concatenate([[0], np.cumsum(networks.sizes()[chosen])]),
+        node_start=starts(networks.sizes()[chosen]),
         edge=networks.edge[edges],
-        edge_start=np.concatenate([[0], np.cumsum(count)]),
+        edge_start=starts(count),
         a=networks.a[edges],
         b=networks.b[edges],
         field=networks.field[nodes],

@@ -7,7 +7,7 @@ suffices. If messages still move after some rounds, new ones are averaged with o
 
 Conventions: message m of i to j is the log-odds that i's side of the graph gives x_j = 1. It lies
 between 0 and the coupling, so nothing overflows. Entry e of the neighbours of i has its message to
-i in slot e; `back[e]` is the slot of the message from i to that neighbour.
+i in slot e; the mirror of e is the slot of the message from i to that neighbour.
 
 What is guaranteed: nothing, so every interval is [0, 1]. On graphs without loops the figures are
 those of the exact posterior, to rounding. With loops they are usually too sure, and a clique with
@@ -18,33 +18,43 @@ bounded, and the same input gives the same output.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from spklink.posterior.inference.beliefs import ESTIMATED, Beliefs
-from spklink.posterior.inference.network import Network
+from spklink.posterior.inference.beliefs import (
+    ESTIMATED,
+    UNCOUNTED,
+    Beliefs,
+    Piece,
+    Proposal,
+    frechet,
+)
+from spklink.posterior.inference.flips import climb
+from spklink.posterior.inference.network import TIE, Network, slots_of
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Bits = NDArray[np.int8]
-TIE = 1e-9  # log-probabilities closer than this are equal
+NAME = "bp"
 ROUNDS = 200  # back and forth, at most
 STILL = 1e-10  # no message moves more: converged
 DAMPING, DAMPED_FROM = 0.5, 30  # share of the old message, from this round on
-SEARCH = 1000  # sweeps of the local search, at most
 
 
-@dataclass(frozen=True)
-class Adjacency:
-    """Entries first[i] to first[i + 1] are the neighbours of node i, in table order."""
+class _Propagation:
+    name, certainty = NAME, ESTIMATED
 
-    first: Integers  # (n + 1,)
-    other: NDArray[np.int32]  # (2E,) the neighbour
-    edge: NDArray[np.int32]  # (2E,) the edge to it
+    def propose(self, piece: Piece) -> Proposal:
+        def run() -> Beliefs:
+            optimum = piece.optimum()
+            return propagate(piece.network, start=optimum.best, proved=optimum.proved)
+
+        return Proposal(UNCOUNTED, f"{ROUNDS} rounds at most", run)
+
+
+METHOD = _Propagation()
 
 
 def propagate(
@@ -52,10 +62,8 @@ def propagate(
     *,
     start: Bits | None = None,
     proved: NDArray[np.bool_] | None = None,
-    seed: int = 0,
 ) -> Beliefs:
     """Estimated beliefs; `proved` tells which bits of `start` are proved optimal."""
-    del seed  # nothing is random here
     x = climb(network) if start is None else np.asarray(start, np.int8)
     one, both = _marginals(network, x)
     rounded = climb(network, (one > 0.5).astype(np.int8))
@@ -63,7 +71,7 @@ def propagate(
     best = rounded if better else x
     nodes, edges = len(network), len(network.a)
     return Beliefs(
-        method="propagation",
+        method=NAME,
         certainty=ESTIMATED,
         best=best,
         proved=np.zeros(nodes, np.bool_) if proved is None else proved & (best == x),
@@ -78,75 +86,22 @@ def propagate(
     )
 
 
-def propagate_cost(network: Network) -> tuple[float, float]:
-    """Operations (some 1e9 a second on one core) and bytes, if all rounds are needed."""
-    nodes, entries = len(network), 2.0 * len(network.a)
-    return ROUNDS * (40.0 * entries + 10.0 * nodes), 8.0 * (6.0 * entries + 8.0 * nodes)
-
-
-def adjacency(network: Network) -> Adjacency:
-    ends = np.concatenate([network.a, network.b])
-    order = np.argsort(ends, kind="stable")
-    degree = np.bincount(ends, minlength=len(network))
-    return Adjacency(
-        first=np.concatenate([[0], np.cumsum(degree)]).astype(np.int64),
-        other=np.concatenate([network.b, network.a])[order].astype(np.int32),
-        edge=(order % max(1, len(network.a))).astype(np.int32),
-    )
-
-
-def climb(network: Network, start: Bits | None = None) -> Bits:
-    """A configuration that no single turn improves, from `start` or the signs of the fields."""
-    x = (network.field > 0).astype(np.int8) if start is None else np.array(start, np.int8)
-    near = adjacency(network)
-    _climb(near.first, near.other, network.coupling[near.edge], network.field, x)
-    return x
-
-
-def frechet(network: Network, one: Floats, both: Floats) -> Floats:
-    """P(x_a = x_b = 1) as near to `both` as the P(x = 1) allow."""
-    first, second = one[network.a], one[network.b]
-    return np.clip(both, np.maximum(first + second - 1.0, 0.0), np.minimum(first, second))
-
-
 def _marginals(network: Network, start: Bits) -> tuple[Floats, Floats]:
-    near = adjacency(network)
-    nodes, coupling = len(network), network.coupling[near.edge]
-    slots = np.argsort(near.edge, kind="stable").reshape(-1, 2)  # of the two ends, a first
-    back = np.empty(len(near.edge), np.int64)
-    back[slots] = slots[:, ::-1]
-    message = coupling * start[near.other]
-    order = _breadth_first(near.first, near.other)
-    _pass(near.first, near.other, coupling, back, network.field, order, message)
-    total = network.field + np.bincount(_owners(near), message, nodes)
+    slots = slots_of(network, uncoupled=True)
+    coupling = network.coupling[slots.edge]
+    message = coupling * start[slots.other]
+    order = _breadth_first(slots.start, slots.other)
+    _pass(slots.start, slots.other, coupling, slots.mirror, network.field, order, message)
+    total = network.field + slots.sums(message)
     one = special.expit(total)
-    from_b, from_a = message[slots[:, 0]], message[slots[:, 1]]
+    at_a = np.empty(len(network.a), np.int64)  # slot of each edge at its end a < b
+    near = np.flatnonzero(slots.node < slots.other)
+    at_a[slots.edge[near]] = near
+    from_b, from_a = message[at_a], message[slots.mirror[at_a]]
     a, b = total[network.a] - from_b, total[network.b] - from_a
     stack = np.stack([np.zeros_like(a), a, b, a + b + network.coupling])
     both = special.softmax(stack, axis=0)[3] if len(a) else np.zeros(0)
     return one, frechet(network, one, both)
-
-
-def _owners(near: Adjacency) -> Integers:
-    return np.repeat(np.arange(len(near.first) - 1), np.diff(near.first))
-
-
-@nb.njit(cache=True, nogil=True)
-def _climb(first, other, coupling, field, x):  # type: ignore[no-untyped-def]
-    """Turn bits in table order while that gains more than rounding could feign."""
-    for _ in range(SEARCH):
-        turns = 0
-        for i in range(len(x)):
-            f, size = field[i], abs(field[i])
-            for e in range(first[i], first[i + 1]):
-                if x[other[e]] == 1:
-                    f += coupling[e]
-                    size += abs(coupling[e])
-            if (-f if x[i] == 1 else f) > 1e-12 * (1.0 + size):
-                x[i] = 1 - x[i]
-                turns += 1
-        if turns == 0:
-            return
 
 
 @nb.njit(cache=True, nogil=True)
@@ -172,7 +127,7 @@ def _breadth_first(first, other):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _pass(first, other, coupling, back, field, order, message):  # type: ignore[no-untyped-def]
+def _pass(first, other, coupling, mirror, field, order, message):  # type: ignore[no-untyped-def]
     """m_ij = log (1 + exp(theta + J)) / (1 + exp(theta)), theta = log-odds of x_i without j."""
     n = len(order)
     rank = np.empty(n, np.int64)
@@ -192,9 +147,9 @@ def _pass(first, other, coupling, back, field, order, message):  # type: ignore[
                 high = low + coupling[e]
                 new = max(high, 0.0) - max(low, 0.0)
                 new += np.log1p(np.exp(-abs(high))) - np.log1p(np.exp(-abs(low)))
-                old = message[back[e]]
+                old = message[mirror[e]]
                 new = damping * old + (1.0 - damping) * new
                 moved = max(moved, abs(new - old))
-                message[back[e]] = new
+                message[mirror[e]] = new
         if moved <= STILL:
             return

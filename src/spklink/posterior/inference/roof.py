@@ -2,8 +2,8 @@
 
 The search is a maximum flow on two copies of every node (quadratic pseudo-boolean optimisation).
 Its capacities are 32-bit integers, so what it finds is a suggestion only. The proof is made
-afterwards, in floating point, by counting flips from the configuration found (`turn`). Flipping a
-set D of nodes changes the log-probability by
+afterwards, in floating point, by counting flips from the configuration found (module `flips`).
+Flipping a set D of nodes changes the log-probability by
 
     - sum_{i in D} cost[i] + sum_{i < j in D} gain[i, j]  <=  - sum_{i in D} slack[i],
     slack[i] = cost[i] - sum_j share[i, j],   share[i, j] + share[j, i] = max(gain[i, j], 0).
@@ -15,12 +15,10 @@ scales; only the slacks that come out, less a bound on their rounding errors, ar
 without one (ties among them) are solved exactly where they fall into small or narrow pieces, which
 proves them up to rounding; what is left is searched locally and not proved.
 
-Index conventions: a slot is an edge seen from one end; those of node i are start[i]:start[i+1].
+Index conventions: slots as in `network`.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numba as nb
 import numpy as np
@@ -29,16 +27,17 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from spklink.arrays import sums
+from spklink.posterior.inference.beliefs import Optimum
 from spklink.posterior.inference.elimination import elimination
 from spklink.posterior.inference.enumeration import LIMIT, enumerate_all
-from spklink.posterior.inference.network import Network, fix, split, take
+from spklink.posterior.inference.flips import climb, rounding, turn
+from spklink.posterior.inference.network import Network, Slots, fix, slots_of, split, take
 from spklink.posterior.inference.tree import optimum, tree_cost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bits = NDArray[np.int8]
 Mask = NDArray[np.bool_]
-EPSILON = float(np.finfo(np.float64).eps)
 LARGEST = 2**30  # capacity: an arc and its reverse together must fit in 32 bits
 ROUNDS = 8  # of search and proof, each on what the ones before left without a proof
 PASSES = 12  # of the flow that looks for shares; each one refines the scale of the one before
@@ -48,29 +47,6 @@ STARTS = 6  # of the local search
 DEEP = 3000  # nodes up to which the local search looks beyond the nearest optimum
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """A configuration, and the bits of it that are the same in one true optimum."""
-
-    best: Bits  # (n,)
-    proved: Mask  # (n,) jointly part of one optimum
-
-
-@dataclass(frozen=True)
-class Slots:
-    """The directed edges of a network, node by node."""
-
-    start: Ints  # (n+1,)
-    node: Ints  # (2E,) near end
-    other: Ints  # (2E,) far end
-    edge: Ints  # (2E,) index of the undirected edge
-    mirror: Ints  # (2E,) slot of the same edge at its far end
-
-    def sums(self, values: Floats) -> Floats:
-        """(n,) sums of a value a slot."""
-        return sums(self.node, values, len(self.start) - 1)
-
-
 def find_optimum(network: Network, *, seed: int = 0) -> Optimum:
     """The best configuration found, and the bits proved; `seed` is for the local search alone."""
     best, proved = np.zeros(len(network), np.int8), np.zeros(len(network), np.bool_)
@@ -78,7 +54,7 @@ def find_optimum(network: Network, *, seed: int = 0) -> Optimum:
     error = rounding(network, slots)  # of all terms, also those fixed on the way
     for _ in range(ROUNDS if len(network) else 0):
         rest = np.flatnonzero(~proved)
-        best[rest] = _polish(left, slots, np.maximum(_label(left), 0), error[rest], deep=False)
+        best[rest] = climb(left, np.maximum(_label(left), 0), slots, error[rest])
         sure = prove(turn(left, best[rest]), slots, error[rest])
         proved[rest[sure]] = True
         if sure.all() or not sure.any():
@@ -89,41 +65,6 @@ def find_optimum(network: Network, *, seed: int = 0) -> Optimum:
     if not proved.all():
         _finish(network, best, proved, seed)
     return Optimum(best, proved)
-
-
-def slots_of(network: Network) -> Slots:
-    """Both directions of every edge that couples at all, sorted by their near end."""
-    tied = np.flatnonzero(network.coupling)
-    n, edges = len(network), len(tied)
-    near = np.concatenate([network.a[tied], network.b[tied]])
-    far = np.concatenate([network.b[tied], network.a[tied]])
-    order = np.argsort(near, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(2 * edges)
-    return Slots(
-        start=np.concatenate([[0], np.cumsum(np.bincount(near, minlength=n))]),
-        node=near[order].astype(np.int64),
-        other=far[order].astype(np.int64),
-        edge=tied[order % max(edges, 1)],
-        mirror=place[(order + edges) % max(2 * edges, 1)],
-    )
-
-
-def turn(network: Network, best: Bits) -> Network:
-    """The same problem in flips from `best`: fields are minus the costs, couplings the gains."""
-    n, a, b = len(network), network.a, network.b
-    sign = 1.0 - 2.0 * best
-    field = network.field + sums(a, network.coupling * best[b], n)
-    field = field + sums(b, network.coupling * best[a], n)
-    value = float(network.constant + (network.field * best).sum())
-    value += float((network.coupling * (best[a] * best[b])).sum())
-    return Network(sign * field, a, b, network.coupling * sign[a] * sign[b], value)
-
-
-def rounding(network: Network, slots: Slots) -> Floats:
-    """(n,) bound on the errors of any sum over a node's field and couplings, in any turn."""
-    size = np.abs(network.field) + 3.0 * slots.sums(np.abs(network.coupling[slots.edge]))
-    return (np.diff(slots.start) + 8) * 4.0 * EPSILON * size
 
 
 def prove(turned: Network, slots: Slots, error: Floats) -> Mask:
@@ -241,70 +182,8 @@ def _search(network: Network, x: Bits, seed: int) -> Bits:
     starts = [x, np.zeros_like(x), np.ones_like(x)]
     starts += [rng.integers(0, 2, len(x), np.int8) for _ in range(STARTS - len(starts))]
     error = rounding(network, slots)
-    ends = [_polish(network, slots, s, error, deep=len(x) <= DEEP) for s in starts]
+    ends = [climb(network, s, slots, error, far=len(x) <= DEEP) for s in starts]
     return ends[int(np.argmax([network.value(e) for e in ends]))]
-
-
-def _polish(network: Network, slots: Slots, x: Bits, error: Floats, *, deep: bool) -> Bits:
-    """The local optimum near x; a deep one survives any chain of greedy flips as well."""
-    result, coupling = x.astype(np.int8), network.coupling[slots.edge]
-    _climb(slots.start, slots.other, coupling, network.field, error, result)
-    if deep:
-        _climb_far(slots.start, slots.other, coupling, network.field, error, result)
-    return result
-
-
-@nb.njit(cache=True, nogil=True)
-def _local_fields(start, other, coupling, field, x):  # type: ignore[no-untyped-def]
-    h = field.copy()
-    for i in range(len(h)):
-        for e in range(start[i], start[i + 1]):
-            h[i] += coupling[e] * x[other[e]]
-    return h
-
-
-@nb.njit(cache=True, nogil=True)
-def _climb(start, other, coupling, field, error, x):  # type: ignore[no-untyped-def]
-    """Flip whatever improves, in turn; the error bound keeps rounding from going in circles."""
-    h = _local_fields(start, other, coupling, field, x)
-    changed = True
-    while changed:
-        changed = False
-        for i in range(len(h)):
-            if (1 - 2 * x[i]) * h[i] > error[i]:
-                step = 1 - 2 * x[i]
-                x[i] += step
-                changed = True
-                for e in range(start[i], start[i + 1]):
-                    h[other[e]] += step * coupling[e]
-
-
-@nb.njit(cache=True, nogil=True)
-def _climb_far(start, other, coupling, field, error, x):  # type: ignore[no-untyped-def]
-    """Kernighan and Lin: flip every node once, best first, keep the best prefix; repeat."""
-    n = len(field)
-    order = np.empty(n, np.int64)
-    while True:
-        h = _local_fields(start, other, coupling, field, x)
-        free = np.ones(n, np.bool_)
-        value, top, keep = 0.0, 0.0, 0
-        for t in range(n):
-            pick, most = -1, -np.inf
-            for i in range(n):
-                if free[i] and (1 - 2 * x[i]) * h[i] > most:
-                    pick, most = i, (1 - 2 * x[i]) * h[i]
-            free[pick], order[t] = False, pick
-            step = 1 - 2 * x[pick]
-            x[pick] += step
-            value += most
-            for e in range(start[pick], start[pick + 1]):
-                h[other[e]] += step * coupling[e]
-            if value > top + error[pick] + 1e-12:
-                top, keep = value, t + 1
-        for t in range(keep, n):
-            x[order[t]] = 1 - x[order[t]]
-        if keep == 0:
-            return
 
 
 @nb.njit(cache=True, nogil=True)

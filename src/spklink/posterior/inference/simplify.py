@@ -14,21 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.posterior.inference.beliefs import CERTAINTIES, EXACT, Beliefs
-from spklink.posterior.inference.enumeration import LIMIT, enumerate_all
+from spklink.posterior.inference.enumeration import LIMIT, NAME, enumerate_all
 from spklink.posterior.inference.network import Network, Networks, fix, split, take
 
-Floats = NDArray[np.float64]
 SYMMETRY = 1e-12  # relative; fields of a mirror-symmetric clique cancel up to rounding
 Solve = Callable[[Network], Beliefs]
 
 
-def solve_in_pieces(network: Network, solve: Solve, *, enumerate_small: bool = True) -> Beliefs:
+def solve_in_pieces(network: Network, solve: Solve, *, small: int = LIMIT) -> Beliefs:
     """Solve every connected piece by itself: small ones by enumeration, others by `solve`."""
     pieces = split(network)
-    small = pieces.sizes() <= (LIMIT if enumerate_small else 1)
+    enumerated = pieces.sizes() <= small
     whole = _Whole(network, pieces)
-    whole.add_enumerated(np.flatnonzero(small))
-    for k in np.flatnonzero(~small):
+    whole.add_enumerated(np.flatnonzero(enumerated))
+    for k in np.flatnonzero(~enumerated):
         piece = pieces.one(int(k))
         whole.add(int(k), solve_mirrored(piece, solve) if is_mirrored(piece) else solve(piece))
     return whole.beliefs()
@@ -88,7 +87,7 @@ class _Whole:
         self.both, self.both_low, self.both_high = np.zeros((3, edges))
         self.log_sum, self.entropy = np.full(2, network.constant), np.zeros(2)
         self.ties: int | None = 1
-        self.certainty, self.method, self.largest = EXACT, "enumerate", 0
+        self.certainty, self.method, self.largest = EXACT, NAME, 0
 
     def add_enumerated(self, chosen: NDArray[np.int64]) -> None:
         part = take(self.pieces, chosen)

@@ -24,13 +24,23 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.beliefs import Beliefs, exact_beliefs
-from spklink.posterior.inference.network import Network
+from spklink.posterior.inference.beliefs import (
+    BEYOND,
+    EXACT,
+    Beliefs,
+    Cost,
+    Piece,
+    Proposal,
+    exact_beliefs,
+    frechet,
+)
+from spklink.posterior.inference.flips import climb_steeply
+from spklink.posterior.inference.network import TIE, Network
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
+NAME = "trace"
 LIMIT = 36  # nodes: 0.6 GiB
-TIE = 1e-9  # log-probabilities closer than this are equal
 RESTARTS = 6  # of the local search for a start
 # Each matrix is scaled to a largest entry of 1. The three maxima need not meet in a configuration:
 # `spread`, the log of what they would multiply to, is how far below 1 the start may come to lie.
@@ -113,30 +123,39 @@ class _Part:
     top: float  # largest exponent
 
 
-def trace(network: Network, *, start: Bits | None = None, seed: int = 0) -> Beliefs:
-    """Everything about one dense clique. `start`: a good configuration, where one is known.
+class _Trace:
+    name, certainty = NAME, EXACT
+
+    def propose(self, piece: Piece) -> Proposal:
+        n = len(piece)
+        why = f"2^{n} configurations"
+        return Proposal(trace_cost(n), why, lambda: trace(piece.network, seed=piece.seed))
+
+
+METHOD = _Trace()
+
+
+def trace(network: Network, *, seed: int = 0) -> Beliefs:
+    """Everything about one dense clique; `seed` is for the search for a start alone.
 
     The optimum is proved, up to TIE; of several, the first in table order is given.
     """
     if len(network) > LIMIT:
         raise ValueError(f"{len(network)} nodes: the trace method takes at most {LIMIT}")
     listed = _dense(network)
-    if start is None:
-        start = _search(listed, np.random.default_rng(seed))
-    else:
-        start = _improved(listed, start)
-    problem = listed.turned(start)
-    answer = _solve(problem, 0.0)
+    start = _search(listed, np.random.default_rng(seed))
+    answer = _solve(listed.turned(start), 0.0)
     assert answer is not None  # the start itself is never negligible
     final = answer.turned(start, listed.value(start) + network.constant)
     one = np.clip(np.diag(final.both), 0.0, 1.0)
-    a, b = one[network.a], one[network.b]
-    both = np.clip(final.both[network.a, network.b], np.maximum(0.0, a + b - 1), np.minimum(a, b))
-    return exact_beliefs(network, "trace", final.best, one, both, final.log_sum, final.entropy)
+    both = frechet(network, one, final.both[network.a, network.b])
+    return exact_beliefs(network, NAME, final.best, one, both, final.log_sum, final.entropy)
 
 
-def trace_cost(n: int) -> tuple[float, float]:
-    """Operations (about 1e9 a second on one core) and bytes for a clique of n nodes."""
+def trace_cost(n: int) -> Cost:
+    """Operations and bytes for a clique of n nodes."""
+    if n > LIMIT:
+        return BEYOND
     sizes = _sizes(n)
     entries = [2.0 ** (sizes[k] + sizes[k - 1]) for k in range(3)]
     operations = OPERATIONS_STATE * 2.0**n + OPERATIONS_ENTRY * sum(entries) + OPERATIONS_CALL
@@ -153,14 +172,14 @@ def _search(problem: _Problem, rng: np.random.Generator) -> Bits:
     """The best of a few configurations that no single change improves."""
     starts = rng.integers(0, 2, (1 + RESTARTS, len(problem.field)), np.int8)
     starts[0] = 0
-    _climb(problem.field, problem.coupling, starts)
+    climb_steeply(problem.field, problem.coupling, starts)
     values = starts @ problem.field + 0.5 * np.sum((starts @ problem.coupling) * starts, axis=1)
     return np.asarray(starts[np.argmax(values)])
 
 
 def _improved(problem: _Problem, start: Bits) -> Bits:
     starts: Bits = np.array(start, np.int8)[None]
-    _climb(problem.field, problem.coupling, starts)
+    climb_steeply(problem.field, problem.coupling, starts)
     return np.asarray(starts[0])
 
 
@@ -277,31 +296,6 @@ def _optimum(weight: list[Floats], table: Floats, known: float, base: Bits) -> B
     for k in range(3):
         best[group[k]] = (states[k] & _place(sizes[k])) > 0
     return best
-
-
-@nb.njit(cache=True, nogil=True)
-def _climb(field, coupling, starts):  # type: ignore[no-untyped-def]
-    """Turn the most improving node until none improves, from each start, in place."""
-    least = TIE * (1.0 + np.abs(coupling).sum())  # rounding must not send it in circles
-    for s in range(len(starts)):
-        x = starts[s]
-        slope = field.copy()
-        for t in range(len(x)):
-            if x[t]:
-                slope += coupling[t]
-        while True:
-            gain, chosen = least, -1
-            for t in range(len(x)):
-                g = -slope[t] if x[t] else slope[t]
-                if g > gain:
-                    gain, chosen = g, t
-            if chosen < 0:
-                break
-            if x[chosen]:
-                slope -= coupling[chosen]
-            else:
-                slope += coupling[chosen]
-            x[chosen] ^= 1
 
 
 @nb.njit(cache=True, nogil=True)

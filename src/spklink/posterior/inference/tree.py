@@ -19,57 +19,74 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.beliefs import Beliefs, exact_beliefs
-from spklink.posterior.inference.elimination import Elimination, elimination
+from spklink.posterior.inference.beliefs import (
+    BEYOND,
+    EXACT,
+    Beliefs,
+    Cost,
+    Piece,
+    Proposal,
+    exact_beliefs,
+    frechet,
+)
+from spklink.posterior.inference.elimination import WIDEST, Elimination, elimination
+from spklink.posterior.inference.flips import turn
 from spklink.posterior.inference.network import Network
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Bits = NDArray[np.int8]
+NAME = "tree"
 REACH = 600.0  # tables whose logarithms stay within +-REACH are summed as plain numbers
 # Seconds x 1e9 on one core: for a message entry in all passes, for each child it is multiplied by,
 # and for a step.
 OPERATIONS_ENTRY, OPERATIONS_CHILD, OPERATIONS_STEP = 20.0, 5.0, 600.0
 
 
-def tree_cost(elimination: Elimination) -> tuple[float, float]:
-    """Operations (about 1e9 a second on one core) and bytes; infinite if the order was stopped."""
-    if not elimination.complete:
-        return np.inf, np.inf
-    entries = 2.0 ** np.diff(elimination.scope_start)
-    children = np.diff(elimination.children[0])
+class _Tree:
+    name, certainty = NAME, EXACT
+
+    def propose(self, piece: Piece) -> Proposal:
+        steps = elimination(piece.network)
+        width = f"of width {steps.width}" if steps.complete else f"wider than {WIDEST}"
+        return Proposal(tree_cost(steps), f"a tree {width}", lambda: tree(piece.network, steps))
+
+
+METHOD = _Tree()
+
+
+def tree_cost(steps: Elimination) -> Cost:
+    """Operations and bytes; BEYOND if the order was stopped."""
+    if not steps.complete:
+        return BEYOND
+    entries = 2.0 ** np.diff(steps.scope_start)
+    children = np.diff(steps.children[0])
     an_entry = OPERATIONS_ENTRY + OPERATIONS_CHILD * children
     operations = float(entries @ an_entry) + OPERATIONS_STEP * len(entries)
-    return operations, 17.0 * float(entries.sum()) + 20.0 * 2.0**elimination.width
+    return operations, 17.0 * float(entries.sum()) + 20.0 * 2.0**steps.width
 
 
-def optimum(network: Network, elimination: Elimination | None = None) -> Bits:
+def optimum(network: Network, steps: Elimination | None = None) -> Bits:
     """A most probable configuration: proved, up to rounding."""
-    steps = _complete(network, elimination)
+    steps = _complete(network, steps)
     return _maximised(network, steps, _places(network, steps), np.empty(steps.offset[-1]))
 
 
-def tree(
-    network: Network,
-    *,
-    elimination: Elimination | None = None,
-    start: Bits | None = None,
-    seed: int = 0,
-) -> Beliefs:
-    """Everything about one sparse clique. `start`, `seed`: as other methods; there is no search."""
-    steps = _complete(network, elimination)
+def tree(network: Network, steps: Elimination | None = None) -> Beliefs:
+    """Everything about one sparse clique, its nodes summed out in the order of `steps`."""
+    steps = _complete(network, steps)
     place, message = _places(network, steps), np.empty(steps.offset[-1])
     best = _maximised(network, steps, place, message)
-    changes = _turned(network, best)
+    changes = turn(network, best)
     log_sum, one, both = _summed(changes, steps, place, message)
     mean = float(changes.field @ one + changes.coupling @ both)
     a, b, sign = network.a, network.b, 1.0 - 2.0 * best
     one = best + sign * one
     both = sign[a] * sign[b] * both + best[a] * one[b] + best[b] * one[a] - best[a] * best[b]
     one = np.clip(one, 0.0, 1.0)
-    both = np.clip(both, np.maximum(0.0, one[a] + one[b] - 1.0), np.minimum(one[a], one[b]))
+    both = frechet(network, one, both)
     value, entropy = network.value(best), max(0.0, log_sum - mean)
-    return exact_beliefs(network, "tree", best, one, both, value + log_sum, entropy)
+    return exact_beliefs(network, NAME, best, one, both, value + log_sum, entropy)
 
 
 def _complete(network: Network, steps: Elimination | None) -> Elimination:
@@ -90,14 +107,6 @@ def _terms(network: Network, steps: Elimination, place: Integers) -> tuple[Float
     """Fields by step, and couplings by place in the scopes."""
     coupling = np.bincount(place, network.coupling, len(steps.scope))
     return network.field[steps.order], coupling.astype(np.float64)
-
-
-def _turned(network: Network, best: Bits) -> Network:
-    """The clique in changes from `best`, less the value of `best`."""
-    n, a, b, sign = len(network), network.a, network.b, 1.0 - 2.0 * best
-    slope = network.field + np.bincount(a, network.coupling * best[b], n)
-    slope += np.bincount(b, network.coupling * best[a], n)
-    return Network(sign * slope, a, b, sign[a] * sign[b] * network.coupling, 0.0)
 
 
 def _layout(steps: Elimination) -> tuple[Integers, ...]:

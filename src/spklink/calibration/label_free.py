@@ -32,8 +32,8 @@ from spklink.posterior.posterior import Options, Posterior
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Solve = Callable[[Floats], Posterior]
-# First scales, a standard deviation of the known non-targets. A choice: the first is near most ends,
-# the others a third and three times of it.
+# First scales, a standard deviation of the known non-targets. A choice: one and about a third and
+# three times of it.
 STARTS = (0.5, 0.15, 1.5)
 ROUNDS = 60  # a choice; all of the simulated worlds settle before (examples/label_free_worlds.py)
 SETTLED = 1e-4  # no probability of a pair of sides moves further. A choice

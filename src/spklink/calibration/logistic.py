@@ -15,9 +15,9 @@ from spklink.calibration.curves import Floats, Line, floored
 from spklink.calibration.fitting import Trials
 from spklink.threads import one_blas_thread
 
-# Strengths of the priors, all choices by hand; "does" means within 2 % of the bits, seen on a few
-# simulated databases of each world of examples/label_free_worlds.py and on simulated trials.
-# Anything from 0 to .04 does for databases of the paper's size; 20 targets and fewer want more.
+# Strengths of the priors, all choices by hand; "does" means within 2 % of the bits, seen on
+# eight databases of six worlds of examples/label_free_worlds.py and on simulated trials.
+# Anything from 0 to .04 does for databases of the paper's size; 20 Gaussian targets want more.
 SLOPE_PRIOR = 0.004
 # Anything from 0 to .3 does from 300 targets on; 20 and fewer want more, or the kind `lr`.
 SPEECH_PRIOR = 0.1

@@ -41,7 +41,7 @@ from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
 from spklink.scores.needed import Scores, SideScores, needed_sides
 from spklink.scores.trials import side_speakers
-from spklink.sound.speech_table import read_sides
+from spklink.sound.speech_table import read_speech_table
 from spklink.tables import read_json
 
 Floats = NDArray[np.float64]
@@ -260,7 +260,8 @@ def pairs_of(
     if sides is None:
         every = np.ones(scores.llr.shape, np.bool_)
         return Pairs(links, scores.llr, every, others.score), others
-    seconds, usable = read_sides(sides, conversations)
+    speech = read_speech_table(sides, conversations)
+    seconds, usable = speech.seconds, speech.usable
     good = usable[others.side_1] & usable[others.side_2]
     others = SideScores(others.side_1[good], others.side_2[good], others.score[good])
     pairs = Pairs(

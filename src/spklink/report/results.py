@@ -18,18 +18,10 @@ from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, solve
 from spklink.runs.assign import Database, PathName, Result, Stages, load
 from spklink.runs.claims import people
+from spklink.sound.speech_table import SpeechTable, read_speech_table
 from spklink.tables import open_table, read_json, sha256
 
 Bits = NDArray[np.int8]
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Sides:
-    """What listening gave, a side: (2M,) in the order of the table."""
-
-    seconds: Floats
-    marks: list[str]  # "" or why a side was not used
 
 
 @dataclass(frozen=True)
@@ -45,7 +37,7 @@ class Results:
     key: Labels | None
     evaluation: Evaluation | None
     claimed: Bits | None  # (M,) -1 where nothing is claimed; None without claims
-    sides: Sides | None  # None where nobody listened: `assign`
+    sides: SpeechTable | None  # None where nobody listened: `assign`
     problems: list[list[str]]
     calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
     given: dict[str, dict[str, str]]  # files of this report: name and hash
@@ -69,10 +61,10 @@ class Results:
         return Result(self.database, self.posterior).summary()
 
     def usable(self) -> NDArray[np.bool_]:
-        """(2M,) sides that were used."""
+        """(S,) sides that were used."""
         if self.sides is None:
-            return np.ones(2 * len(self.table), np.bool_)
-        return np.array([not mark for mark in self.sides.marks])
+            return np.ones(len(self.table.sides), np.bool_)
+        return self.sides.usable
 
 
 def read_results(
@@ -167,13 +159,6 @@ def _claims(
     return bits
 
 
-def _sides(folder: Path, table: Conversations) -> Sides | None:
-    rows = read_rows(folder / "sides.csv")
-    if not rows:
-        return None
-    if len(rows) != 2 * len(table):
-        raise SpklinkError(
-            f"{folder / 'sides.csv'}: {len(rows)} sides of {len(table)} conversations; "
-            "run link again"
-        )
-    return Sides(np.array([float(row[2]) for row in rows]), [row[3] for row in rows])
+def _sides(folder: Path, table: Conversations) -> SpeechTable | None:
+    path = folder / "sides.csv"
+    return read_speech_table(path, table) if path.exists() else None

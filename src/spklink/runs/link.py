@@ -7,7 +7,8 @@ command after a kill, or with ten more calls, does only what is missing, to the 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,20 @@ from spklink.calibration.label_free import Pairs
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import Labels, read_key, read_known
 from spklink.database.links import Links, find_links
-from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
-from spklink.recognizers import gmm_ubm, link_wccn, normalise
-from spklink.recognizers.gmm_ubm import Preset
+from spklink.recognizers import link_wccn, normalise
+from spklink.recognizers.products import pair_scores, unit_vectors
+from spklink.recognizers.products import table as score_table
+from spklink.recognizers.recognizer import Recognizer
+from spklink.recognizers.table import make_recognizer
 from spklink.recognizers.training import Trained, Trainer, name_of, prepare
 from spklink.runs.assign import Database, PathName, Result, Stages, write_results, write_timings
 from spklink.runs.claims import write_suspects
+from spklink.runs.recipe import Recipe, recipe_of
 from spklink.scores.needed import Scores, SideScores, known_non_targets, needed_and, needed_sides
-from spklink.sound.features import PRESETS as FRONT_ENDS
-from spklink.sound.listening import Sound, hear, write_problems, write_sides
+from spklink.sound.listening import Sound, hear, write_problems
+from spklink.sound.speech_table import write_speech_table
 from spklink.tables import read_json, sweep
 
 Floats = NDArray[np.float64]
@@ -55,21 +59,15 @@ class Settings:
     retrain: bool = False
     cache: Path | None = None
 
-    def recognizer(self) -> Preset:
-        if self.preset not in gmm_ubm.PRESETS:
-            raise SpklinkError(f"preset {self.preset!r} is not one of {', '.join(gmm_ubm.PRESETS)}")
-        preset = gmm_ubm.PRESETS[self.preset]
-        if self.components is None:
-            return preset
-        if self.components < 1:
-            raise SpklinkError(f"--components {self.components}: at least 1")
-        return replace(preset, components=self.components)
+    def recognizer(self) -> Recognizer:
+        return make_recognizer("gmm-ubm", preset=self.preset, components=self.components)
+
+    def recipe(self) -> Recipe:
+        return recipe_of(self.preset)
 
     def choice(self) -> Choice:
-        """The calibration, of the preset's kind unless another is asked for."""
-        return replace(
-            self.calibration, kind=self.calibration.kind or self.recognizer().calibration
-        )
+        """The calibration, of the recipe's kind unless another is asked for."""
+        return replace(self.calibration, kind=self.calibration.kind or self.recipe().kind)
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,8 @@ def link(
     with stages.stage("scoring"):
         consecutive = what.weight is not None and what.weight.consecutive
         links = find_links(inputs.conversations, consecutive=consecutive)
-        scorer = Scorer(trained, sound, _normaliser(trained, inputs.conversations, sound, how), how)
+        normaliser = _normaliser(trained, inputs.conversations, sound, what, how)
+        scorer = Scorer(trained, sound, normaliser, how)
         pairs, sides = collect(inputs.conversations, links, scorer)
     with stages.stage("calibrating and linking"):
         scorer, pairs, found, note = compare_again(
@@ -168,11 +167,11 @@ def _listen(
 ) -> tuple[Sound, Trained | None]:
     """Features of every side, and a vector of each by a recognizer trained on them; no vectors
     where all recordings are bad and may be."""
-    front_end, preset = FRONT_ENDS[what.preset], what.recognizer()
+    recognizer = what.recognizer()
     with stages.stage("listening"):
         sound = hear(
             conversations,
-            front_end,
+            recognizer.front_end,
             cache / "features",
             min_speech=what.min_speech,
             skip_bad=what.skip_bad_audio,
@@ -183,16 +182,15 @@ def _listen(
         return sound, None
     with stages.stage("training the recognizer"):
         trainer = Trainer(
-            preset,
             cache,
-            front_end,
             background=what.background,
+            skip_bad=what.skip_bad_audio,
             seed=how.seed,
             threads=how.workers,
             retrain=what.retrain,
             tell=stages.progress,
         )
-        return sound, prepare(sound, trainer)
+        return sound, prepare(recognizer, sound, trainer)
 
 
 def _write(
@@ -207,7 +205,7 @@ def _write(
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("run.json", *OWN_FILES):
         (folder / name).unlink(missing_ok=True)
-    write_sides(folder, inputs.conversations, sound)
+    write_speech_table(folder / "sides.csv", inputs.conversations, sound.table())
     write_problems(folder, inputs.conversations, sound)
     suspects = None if inputs.claims is None else write_suspects(folder, result, inputs.claims)
     write_results(result, folder, settings, inputs.files, how.seed)
@@ -234,8 +232,8 @@ class Scorer:
     def __call__(self, side_1: Sides, side_2: Sides) -> Floats:
         if self.trained is None:
             return np.zeros(len(side_1))
-        recognizer, vectors = self.trained.recognizer, self.trained.vectors
-        scores = recognizer.scores(vectors, side_1, side_2, threads=self.how.workers)
+        product, vectors = self.trained.recognizer.product, self.trained.vectors
+        scores = pair_scores(product, vectors, side_1, side_2, threads=self.how.workers)
         if self.normaliser is not None:
             scores = self.normaliser.apply(scores, side_1, side_2)
         return scores if self.again is None else scores + self.again.scores(side_1, side_2)
@@ -247,14 +245,18 @@ class Scorer:
 
 
 def _normaliser(
-    trained: Trained | None, conversations: Conversations, sound: Sound, how: Options
+    trained: Trained | None,
+    conversations: Conversations,
+    sound: Sound,
+    what: Settings,
+    how: Options,
 ) -> normalise.Normaliser | None:
-    if trained is None or not trained.recognizer.preset.normalise:
+    if trained is None or not what.recipe().normalise:
         return None
-    recognizer, vectors = trained.recognizer, trained.vectors
+    product, vectors = trained.recognizer.product, trained.vectors
     return normalise.fit(
-        lambda rows, columns: recognizer.table(vectors, rows, columns, threads=how.workers),
-        conversations.participants,
+        lambda rows, columns: score_table(product, vectors, rows, columns, threads=how.workers),
+        conversations,
         sound.usable,
         seed=how.seed,
     )
@@ -306,15 +308,14 @@ def compare_again(
         )
 
     found = linked(pairs, first=True)
-    wanted = what.link_wccn and what.recognizer().link_wccn
+    wanted = what.link_wccn and what.recipe().link_wccn
     if not wanted or scorer.trained is None or not (found.learned or _compared_twice(choice)):
         return scorer, pairs, found, ""
     taught = link_wccn.fit(
         inputs.conversations,
         links,
-        found.posterior.link_probabilities(links) * pairs.usable[links.pair],
-        scorer.trained.recognizer,
-        scorer.trained.vectors,
+        (found.posterior.link_probabilities(links) * pairs.usable[links.pair]).ravel(),
+        partial(unit_vectors, scorer.trained.recognizer.product, scorer.trained.vectors),
         scorer.sound.usable,
         seed=scorer.how.seed,
     )
@@ -347,7 +348,13 @@ def _settings_json(
         **how.as_json(),
         "calibration": what.choice().as_json(),
         "recognizer": "gmm-ubm",
-        "preset": asdict(what.recognizer()),
+        "preset": {
+            "name": what.preset,
+            **what.recognizer().recipe,
+            "normalise": what.recipe().normalise,
+            "link_wccn": what.recipe().link_wccn,
+            "calibration": what.recipe().kind,
+        },
         "link_wccn": what.link_wccn,
         "min_speech": what.min_speech,
         "background": None if what.background is None else what.background.name,

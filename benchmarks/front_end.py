@@ -28,7 +28,6 @@ from scipy.special import ndtri
 from spklink.sound.features import (
     DEFAULT,
     PRESETS,
-    front_end,
     mfcc,
     side_features,
     warp,
@@ -212,7 +211,7 @@ def real(folder: Path) -> list[tuple[str, ...]]:
     sounds = [soundfile.read(file[0], dtype="float32")[0] for file in files]
     channels = [np.ascontiguousarray(sound[:, k]) for sound in sounds for k in range(2)]
     seconds = sum(len(channel) for channel in channels) / RATE
-    taken = best_time(lambda: [front_end(file) for file in files], 3)
+    taken = best_time(lambda: [DEFAULT.hear(file, 2) for file in files], 3)
     from_file = ("the same, from FLAC files", "default", f"{seconds / taken:.0f}", "")
     return [*whole(f"{CALLS} real calls", channels), from_file]
 

@@ -18,9 +18,11 @@ use_one_core()
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.conversations import make_conversations
+from spklink.recognizers import gmm_ubm, normalise
 from spklink.recognizers import mixture as gmm
 from spklink.recognizers.mixture import Mixture, expectation, maximisation, statistics
-from spklink.recognizers.products import all_pairs, gmm_ubm, normalise
+from spklink.recognizers.products import all_pairs, pair_scores, table
 from spklink.runs.assign import peak_memory
 
 Singles = NDArray[np.float32]
@@ -140,27 +142,28 @@ def em_agreement() -> None:
     )
 
 
-def scoring_speed(preset: gmm_ubm.Preset, sides: int) -> None:
+def scoring_speed(name: str, sides: int) -> None:
+    preset = gmm_ubm.PRESETS[name]
     random = np.random.default_rng(3)
     shape = (preset.components, WIDTH)
     mixture = Mixture(np.full(shape[0], 1.0 / shape[0]), np.zeros(shape), np.ones(shape))
     depth = shape[0] * WIDTH
     vectors = random.random((sides, depth + (shape[0] if preset.score == "dot" else 0)), np.float32)
-    recognizer = gmm_ubm.GmmUbm(preset, mixture, np.full(depth, 0.5, np.float32))
+    compared = gmm_ubm.GmmUbm(preset, mixture, np.full(depth, 0.5, np.float32)).product
     half = np.arange(sides // 2)
     pairs = random.integers(sides, size=(2, 2000))
     product, operations = square_product()
     found = least(
         {
             "sgemm": product,
-            "table": lambda: recognizer.table(vectors, half, half + len(half)),
-            "all pairs": lambda: all_pairs(recognizer, vectors),
-            "few pairs": lambda: recognizer.scores(vectors, *pairs),
+            "table": lambda: table(compared, vectors, half, half + len(half)),
+            "all pairs": lambda: all_pairs(compared, vectors),
+            "few pairs": lambda: pair_scores(compared, vectors, *pairs),
         },
         repeat=3,
     )
     speed = operations / found["sgemm"]
-    cost = 2.0 * recognizer.depth / speed
+    cost = 2.0 * compared.depth / speed
     rows = [
         (
             name,
@@ -175,7 +178,7 @@ def scoring_speed(preset: gmm_ubm.Preset, sides: int) -> None:
         )
     ]
     show(
-        f"scoring, preset {preset.name}, {sides} sides of {depth} numbers; sgemm "
+        f"scoring, preset {name}, {sides} sides of {depth} numbers; sgemm "
         f"{speed / 1e9:.0f} Gflop/s",
         ["", "time", "µs a pair", "of sgemm"],
         rows,
@@ -189,9 +192,10 @@ def of(allowed: float, needed: float) -> str:
 def normalisation_speed(sides: int = 20_000) -> None:
     random = np.random.default_rng(4)
     scores = random.normal(size=(normalise.ROWS, normalise.POOL)).astype(np.float32)
-    who = random.integers(3000, size=(sides // 2, 2)).astype(np.int32)
+    who = random.integers(3000, size=sides // 2)
+    calls = make_conversations((f"{m}", f"a{k}", f"b{m % 3000}") for m, k in enumerate(who))
     begin = time.perf_counter()
-    normalise.fit(lambda r, c: scores[: len(r), : len(c)], who, np.ones(sides, bool), seed=0)
+    normalise.fit(lambda r, c: scores[: len(r), : len(c)], calls, np.ones(sides, bool), seed=0)
     taken = time.perf_counter() - begin
     show(
         "normalisation without the scores",
@@ -229,8 +233,8 @@ def main() -> None:
     for components in (1024, 256):
         em_speed(components)
     em_agreement()
-    scoring_speed(gmm_ubm.DEFAULT, 4096)
-    scoring_speed(gmm_ubm.PAPER, 1024)
+    scoring_speed("default", 4096)
+    scoring_speed("paper", 1024)
     normalisation_speed()
 
 

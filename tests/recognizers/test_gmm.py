@@ -11,7 +11,15 @@ from threadpoolctl import threadpool_info
 
 from spklink.errors import SpklinkError
 from spklink.recognizers import mixture as gmm
-from spklink.recognizers.mixture import Mixture, expectation, maximisation, statistics, train
+from spklink.recognizers import responsibilities
+from spklink.recognizers.mixture import (
+    Mixture,
+    check_frames,
+    expectation,
+    maximisation,
+    statistics,
+    train,
+)
 from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -143,7 +151,7 @@ def test_softmax_kernel(count: int, rows: int, spread: float, seed: int) -> None
     value = np.exp2(given_sum - given_sum.max(1, keepdims=True))
     expected = value / value.sum(1, keepdims=True)
     n = np.zeros(count, np.float32)
-    total = gmm._softmax(table, constant, n)
+    total = responsibilities.softmax(table, constant, n)
     rounding = 2e-7 * spread  # of the two sums in float32
     np.testing.assert_allclose(table, expected, rtol=2e-6 + 10 * rounding, atol=1e-12)
     np.testing.assert_allclose(n, expected.sum(0), rtol=2e-6 + 10 * rounding, atol=1e-12)
@@ -153,7 +161,7 @@ def test_softmax_kernel(count: int, rows: int, spread: float, seed: int) -> None
 
 def test_fast_power_of_two() -> None:
     x = np.linspace(-100.0, 0.0, 200_001).astype(np.float32)
-    found = np.array([gmm._exp2(v) for v in x], np.float64)
+    found = np.array([responsibilities.exp2(v) for v in x], np.float64)
     assert np.abs(found / np.exp2(x.astype(np.float64)) - 1.0).max() < 3e-7
 
 
@@ -228,11 +236,23 @@ def test_frames_that_are_all_alike() -> None:
 
 
 def test_a_few_frames_for_many_gaussians() -> None:
-    mixture = train(lambda: [some_frames(20, 3, 16)], 20, seed=0)
+    mixture = train(lambda: [some_frames(40, 3, 16)], 20, seed=0)
     assert np.isfinite(mixture.means).all()
     assert mixture.weights.sum() == pytest.approx(1.0)
-    with pytest.raises(SpklinkError, match=r"19 frames of speech cannot train 20 Gaussians; add"):
-        train(lambda: [some_frames(19, 3, 16)], 20, seed=0)
+    few = r"39 frames of speech \(0 s\) cannot train 20 Gaussians, which need 40; add .* 19\)"
+    with pytest.raises(SpklinkError, match=few):
+        train(lambda: [some_frames(39, 3, 16)], 20, seed=0)
+
+
+def test_a_large_mixture_needs_more_of_every_gaussian() -> None:
+    """Up to the paper's 1024 two frames are enough to run; an hour's work must be worth it."""
+    check_frames(2048, 1024)
+    for total, components, enough in ((20499, 1025, 1024), (400_000, 77_777, 20_000)):
+        with pytest.raises(SpklinkError, match=rf"need {20 * components}; .*components {enough}\)"):
+            check_frames(total, components)
+        check_frames(total, enough)
+    with pytest.raises(SpklinkError, match=r"9000000 frames .* of which 600000 are learned from"):
+        check_frames(9_000_000, 77_777)
 
 
 def test_values_that_are_no_numbers_are_refused() -> None:

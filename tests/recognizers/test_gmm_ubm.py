@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from spklink.database.conversations import Conversations, make_conversations
 from spklink.errors import SpklinkError
-from spklink.recognizers import gmm_ubm, normalise
-from spklink.recognizers import products as recognizers
-from spklink.recognizers.gmm_ubm import DEFAULT, PAPER, GmmUbm, Preset, train_recognizer
+from spklink.recognizers import gmm_ubm, normalise, products
+from spklink.recognizers.gmm_ubm import DEFAULT, PAPER, GmmUbm, Preset
 from spklink.recognizers.mixture import statistics
-from spklink.recognizers.products import SideModels, all_pairs, load_models
+from spklink.recognizers.products import all_pairs, pair_scores, table, unit_vectors
+from spklink.recognizers.table import RECOGNIZERS, make_recognizer
+from spklink.runs.recipe import RECIPES
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -32,9 +34,9 @@ def sides(count: int, seed: int = 0) -> list[Singles]:
 
 def trained(preset: Preset, features: list[Singles]) -> tuple[GmmUbm, Singles]:
     small = Preset(**(vars(preset) | SMALL))
-    recognizer = train_recognizer(small, lambda: features, seed=0)
+    recognizer = GmmUbm(small).learn(lambda: features, seed=0)
     vectors = np.stack([recognizer.vector(x) for x in features])
-    return recognizer.centred(vectors), vectors
+    return recognizer.centred(vectors, np.ones(len(vectors), bool)), vectors
 
 
 def plain_dot_score(recognizer: GmmUbm, x: Singles, y: Singles) -> float:
@@ -58,16 +60,27 @@ def plain_cosines(recognizer: GmmUbm, features: list[Singles]) -> Floats:
 
 
 def test_presets_are_those_of_the_reference() -> None:
-    assert (PAPER.components, PAPER.relevance, PAPER.score, PAPER.normalise) == (
-        1024,
-        16,
-        "dot",
-        False,
-    )
+    assert (PAPER.components, PAPER.relevance, PAPER.score) == (1024, 16, "dot")
     assert (DEFAULT.components, DEFAULT.relevance, DEFAULT.score) == (256, 0.25, "cosine")
-    assert DEFAULT.normalise
     assert DEFAULT.iterations == 10
-    assert list(gmm_ubm.PRESETS) == ["default", "paper"]
+    assert list(gmm_ubm.PRESETS) == list(RECIPES) == ["default", "paper"]
+    assert [recipe.normalise for recipe in RECIPES.values()] == [True, False]
+
+
+def test_recognizers_are_made_by_name() -> None:
+    assert list(RECOGNIZERS) == ["gmm-ubm"]
+    made = make_recognizer("gmm-ubm", preset="paper", components=64)
+    assert made == GmmUbm(Preset(64, 16.0, "dot", PAPER.front_end))
+    assert make_recognizer("gmm-ubm").recipe["components"] == 256
+    for wrong, message in (
+        ({"preset": "best"}, "preset 'best' is not one of default, paper"),
+        ({"components": 0}, "at least 1"),
+        ({"components": 77_777}, "77777: no more than 30000"),
+    ):
+        with pytest.raises(SpklinkError, match=message):
+            make_recognizer("gmm-ubm", **wrong)
+    with pytest.raises(SpklinkError, match="recognizer 'x' is not one of gmm-ubm"):
+        make_recognizer("x")
 
 
 def plain_table(recognizer: GmmUbm, features: list[Singles]) -> Floats:
@@ -81,42 +94,46 @@ def plain_table(recognizer: GmmUbm, features: list[Singles]) -> Floats:
 def test_scores_agree_with_plain_numpy(
     preset: Preset, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognizers, "TILE_SIDES", tile)
+    monkeypatch.setattr(products, "TILE_SIDES", tile)
     features = sides(22)  # the last tile of 7 is a single side
     recognizer, vectors = trained(preset, features)
     expected = plain_table(recognizer, features)
     scale = np.abs(expected).max()
     i, j = (k.ravel() for k in np.indices(expected.shape))
-    dense = recognizer.scores(vectors, i, j)
+    dense = pair_scores(recognizer.product, vectors, i, j)
     np.testing.assert_allclose(dense, expected.ravel(), atol=3e-6 * scale)
     some = np.random.default_rng(1).permutation(len(i))[:25]
     np.testing.assert_allclose(
-        recognizer.scores(vectors, i[some], j[some]), expected[i[some], j[some]], atol=3e-6 * scale
+        pair_scores(recognizer.product, vectors, i[some], j[some]),
+        expected[i[some], j[some]],
+        atol=3e-6 * scale,
     )
     rows, columns = np.array([4, 21, 4]), np.arange(21, -1, -2)
     np.testing.assert_allclose(
-        recognizer.table(vectors, rows, columns),
+        table(recognizer.product, vectors, rows, columns),
         expected[np.ix_(rows, columns)],
         atol=3e-6 * scale,
     )
-    whole = all_pairs(recognizer, vectors)
+    whole = all_pairs(recognizer.product, vectors)
     np.testing.assert_allclose(whole, expected, atol=3e-6 * scale)
     np.testing.assert_array_equal(whole, whole.T)
-    assert recognizer.scores(vectors, np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+    assert pair_scores(recognizer.product, vectors, np.zeros(0, int), np.zeros(0, int)).shape == (
+        0,
+    )
 
 
 @pytest.mark.parametrize("preset", [PAPER, DEFAULT])
 def test_few_pairs_are_scored_one_by_one(preset: Preset, monkeypatch: pytest.MonkeyPatch) -> None:
     recognizer, vectors = trained(preset, sides(40))
     calls: list[int] = []
-    real = recognizers._add_dots
-    monkeypatch.setattr(recognizers, "_add_dots", lambda *a: (calls.append(len(a[2])), real(*a)))
-    whole = all_pairs(recognizer, vectors)
+    real = products._add_dots
+    monkeypatch.setattr(products, "_add_dots", lambda *a: (calls.append(len(a[2])), real(*a)))
+    whole = all_pairs(recognizer.product, vectors)
     i, j = (k.ravel() for k in np.indices((40, 40)))
-    recognizer.scores(vectors, i, j)
+    pair_scores(recognizer.product, vectors, i, j)
     assert not calls
     i = np.random.default_rng(0).permutation(20)
-    found = recognizer.scores(vectors, i + 20, i)
+    found = pair_scores(recognizer.product, vectors, i + 20, i)
     assert set(calls) == {20}
     np.testing.assert_allclose(found, whole[i, i + 20], atol=1e-6 * np.abs(whole).max())
 
@@ -125,20 +142,22 @@ def test_few_pairs_are_scored_one_by_one(preset: Preset, monkeypatch: pytest.Mon
 def test_threads_and_memory_maps_do_not_change_a_byte(
     preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognizers, "TILE_SIDES", 8)
+    monkeypatch.setattr(products, "TILE_SIDES", 8)
     recognizer, vectors = trained(preset, sides(30))
     np.save(tmp_path / "v.npy", vectors)
     mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
     random = np.random.default_rng(2)
     i, j = random.integers(30, size=(2, 60))
-    one = recognizer.scores(vectors, i, j)
-    assert one.tobytes() == recognizer.scores(mapped, i, j, threads=3).tobytes()
-    assert one.tobytes() == recognizer.scores(vectors, j, i, threads=2).tobytes()
-    all_one = all_pairs(recognizer, vectors)
+    one = pair_scores(recognizer.product, vectors, i, j)
+    assert one.tobytes() == pair_scores(recognizer.product, mapped, i, j, threads=3).tobytes()
+    assert one.tobytes() == pair_scores(recognizer.product, vectors, j, i, threads=2).tobytes()
+    all_one = all_pairs(recognizer.product, vectors)
     out = np.lib.format.open_memmap(tmp_path / "s.npy", "w+", np.float32, (30, 30))
-    all_pairs(recognizer, mapped, threads=3, out=out)
+    all_pairs(recognizer.product, mapped, threads=3, out=out)
     assert all_one.tobytes() == np.load(tmp_path / "s.npy").tobytes()
-    assert recognizer.centred(mapped).mean.tobytes() == recognizer.mean.tobytes()
+    again = recognizer.centred(mapped, np.ones(30, bool))
+    if preset is DEFAULT:
+        assert again.mean.tobytes() == recognizer.mean.tobytes()
 
 
 def test_mean_is_that_of_the_usable_sides() -> None:
@@ -154,65 +173,40 @@ def test_vector_of_a_side_without_frames_is_zero() -> None:
         recognizer, vectors = trained(preset, sides(5))
         nothing = recognizer.vector(np.zeros((0, WIDTH), np.float32))
         assert not nothing.any()
-        scores = recognizer.scores(np.stack([nothing, vectors[0]]), np.array([0]), np.array([1]))
+        scores = pair_scores(
+            recognizer.product, np.stack([nothing, vectors[0]]), np.array([0]), np.array([1])
+        )
         assert np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("preset", [PAPER, DEFAULT])
-def test_recognizer_is_saved_and_loaded(preset: Preset, tmp_path: Path) -> None:
+def test_recognizer_is_restored_from_its_arrays(preset: Preset) -> None:
     features = sides(6)
     recognizer, vectors = trained(preset, features)
-    recognizer.save(tmp_path / "r.npz")
-    again = gmm_ubm.load(tmp_path / "r.npz")
-    assert again.preset == recognizer.preset
+    again = GmmUbm(recognizer.preset).restored(recognizer.arrays())
     assert again.fingerprint == recognizer.fingerprint
     assert again.vector(features[2]).tobytes() == vectors[2].tobytes()
     i, j = np.array([0, 1, 5]), np.array([3, 2, 4])
-    assert again.scores(vectors, i, j).tobytes() == recognizer.scores(vectors, i, j).tobytes()
-    first = (tmp_path / "r.npz").read_bytes()
-    again.save(tmp_path / "r.npz")
-    assert (tmp_path / "r.npz").read_bytes() == first
+    expected = pair_scores(recognizer.product, vectors, i, j)
+    assert pair_scores(again.product, vectors, i, j).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("preset", [PAPER, DEFAULT])
+def test_unit_vectors(preset: Preset) -> None:
+    recognizer, vectors = trained(preset, sides(6))
+    unit = unit_vectors(recognizer.product, vectors, np.array([4, 0, 2]))
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1.0, rtol=1e-5)
+    if preset is DEFAULT:
+        expected = table(recognizer.product, vectors, np.array([4, 0]), np.array([2]))[:, 0]
+        np.testing.assert_allclose(unit[:2] @ unit[2], expected, atol=1e-6)
 
 
 def test_fingerprint_tells_recognizers_apart() -> None:
     features = sides(6)
     a, _ = trained(DEFAULT, features)
     b, _ = trained(PAPER, features)
-    c = GmmUbm(a.preset, train_recognizer(a.preset, lambda: features, seed=1).mixture)
+    c = GmmUbm(a.preset).learn(lambda: features, seed=1)
     assert len({a.fingerprint, b.fingerprint, c.fingerprint}) == 3
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", None])
-def test_files_that_are_something_else(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "x.npz"
-    if content is None:
-        np.savez(path, preset=np.array('{"name": "x"}'), vectors=np.zeros(3))
-    else:
-        path.write_bytes(content)
-    with pytest.raises(SpklinkError, match=r"x\.npz: not a recognizer saved by spklink .*train"):
-        gmm_ubm.load(path)
-    with pytest.raises(SpklinkError, match=r"x\.npz: not side models saved by spklink"):
-        load_models(path)
-    with pytest.raises(SpklinkError, match="not a recognizer"):
-        gmm_ubm.load(tmp_path / "nowhere.npz")
-
-
-def test_side_models_are_saved_loaded_and_added_to(tmp_path: Path) -> None:
-    vectors = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
-    old = SideModels("f", (("a", 0), ("a", 1), ("b;ü", 1)), vectors[:3])
-    new = SideModels("f", (("c", 0), ("b;ü", 0)), vectors[3:])
-    old.add(new).save(tmp_path / "m.npz")
-    again = load_models(tmp_path / "m.npz")
-    assert isinstance(again.vectors, np.memmap)
-    assert again.fingerprint == "f"
-    assert again.sides == (("a", 0), ("a", 1), ("b;ü", 1), ("c", 0), ("b;ü", 0))
-    np.testing.assert_array_equal(again.vectors, vectors)
-    with pytest.raises(SpklinkError, match="conversation 'c' channel 1 exists"):
-        again.add(SideModels("f", (("c", 0),), vectors[:1]))
-    with pytest.raises(SpklinkError, match="two different recognizers"):
-        again.add(SideModels("g", (("d", 0),), vectors[:1]))
-    SideModels("f", (), vectors[:0]).save(tmp_path / "none.npz")
-    assert load_models(tmp_path / "none.npz").add(old).sides == old.sides
 
 
 # Normalisation against strangers
@@ -226,6 +220,10 @@ def database(calls: int, people: int, seed: int) -> tuple[Floats, NDArray[np.int
     scores = scores + scores.T + level[:, None] + level
     who = np.stack([random.permutation(people)[:2] for _ in range(calls)])
     return scores, who.astype(np.int32)
+
+
+def calls_of(who: NDArray[np.int32]) -> Conversations:
+    return make_conversations([(f"c{m}", f"{a}", f"{b}") for m, (a, b) in enumerate(who)])
 
 
 def plain_normalised(scores: Floats, who: NDArray[np.int32], good: list[int]) -> Floats:
@@ -246,7 +244,9 @@ def test_normalisation_agrees_with_plain_loops(monkeypatch: pytest.MonkeyPatch) 
     usable = np.ones(120, bool)
     usable[[3, 50, 51]] = False
     scores[3] = scores[:, 3] = 1e3  # a bad side would spoil every cohort it is in
-    found = normalise.fit(lambda r, c: scores[np.ix_(r, c)].astype(np.float32), who, usable, seed=0)
+    found = normalise.fit(
+        lambda r, c: scores[np.ix_(r, c)].astype(np.float32), calls_of(who), usable, seed=0
+    )
     assert found.reason == ""
     expected = plain_normalised(scores, who, np.flatnonzero(usable).tolist())
     i, j = np.triu_indices(120, 1)
@@ -260,19 +260,21 @@ def test_large_databases_use_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, who = database(150, 40, 2)
     asked: list[tuple[int, ...]] = []
 
-    def table(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Singles:
+    def of(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Singles:
         asked.append(tuple(columns))
         return scores[np.ix_(rows, columns)].astype(np.float32)
 
     usable = np.arange(300) % 7 > 0
-    found = normalise.fit(table, who, usable, seed=5)
+    found = normalise.fit(of, calls_of(who), usable, seed=5)
     pool = asked[0]
     assert set(asked) == {pool}
     assert len(set(pool)) == 80
     assert usable[list(pool)].all()
-    again = normalise.fit(table, who, usable, seed=5)
+    again = normalise.fit(of, calls_of(who), usable, seed=5)
     assert again.centre.tobytes() == found.centre.tobytes()
-    assert normalise.fit(table, who, usable, seed=6).centre.tobytes() != found.centre.tobytes()
+    assert (
+        normalise.fit(of, calls_of(who), usable, seed=6).centre.tobytes() != found.centre.tobytes()
+    )
     strangers = [j for j in pool if not {*who[10]} & {*who[j // 2]}]
     best = np.sort(scores[20, strangers])[::-1][: int(np.ceil(0.15 * len(strangers)))]
     assert found.centre[20] == pytest.approx(best.mean(), rel=1e-5)
@@ -283,7 +285,10 @@ def test_large_databases_use_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_small_databases_are_left_as_they_are() -> None:
     scores, who = database(20, 30, 3)
     found = normalise.fit(
-        lambda r, c: scores[np.ix_(r, c)].astype(np.float32), who, np.ones(40, bool), seed=0
+        lambda r, c: scores[np.ix_(r, c)].astype(np.float32),
+        calls_of(who),
+        np.ones(40, bool),
+        seed=0,
     )
     assert found.reason.startswith("scores are not normalised: 40 of 40 sides have fewer than 50")
     i = np.arange(39)
@@ -295,7 +300,10 @@ def test_a_side_with_few_strangers_takes_the_medians() -> None:
     who[:] = 2 + np.arange(160).reshape(80, 2)
     who[1:31, 0], who[31:61, 0], who[0] = 0, 1, [0, 1]  # the two of call 0 know most of the others
     found = normalise.fit(
-        lambda r, c: scores[np.ix_(r, c)].astype(np.float32), who, np.ones(160, bool), seed=0
+        lambda r, c: scores[np.ix_(r, c)].astype(np.float32),
+        calls_of(who),
+        np.ones(160, bool),
+        seed=0,
     )
     assert found.reason == ""
     assert found.strangers[:2].tolist() == [38, 38]

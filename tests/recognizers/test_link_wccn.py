@@ -5,22 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spklink.database.links import find_links
+from spklink.database.links import candidates, find_links, needed_sides
 from spklink.measures.detection import measure
 from spklink.recognizers import link_wccn
-from spklink.scores.needed import known_non_targets, needed_sides
+from spklink.scores.needed import known_non_targets
 from spklink.scores.trials import side_speakers
 from spklink.worlds import simulate
 
 WIDTH = 80
 
 
-class Plain:
-    """A recognizer whose vectors are compared by their angle about the origin."""
-
-    def left(self, vectors):
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return ((vectors / np.maximum(length, 1e-9)).astype(np.float32),), None
+def plain(vectors):
+    """Vectors at length one: compared by their angle about the origin."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = (vectors / np.maximum(length, 1e-9)).astype(np.float32)
+    return lambda sides: unit[sides]
 
 
 def voices(seed=0, cliques=80):
@@ -34,8 +33,8 @@ def voices(seed=0, cliques=80):
     spread = np.where(np.arange(WIDTH) < 10, 6.0, 1.5)
     vectors = identity[speaker] + spread * rng.standard_normal((len(speaker), WIDTH))
     links = find_links(table)
-    one, two = needed_sides(links)
-    same = (speaker[one] == speaker[two]).reshape(-1, 2, 2)[links.pair].astype(float)
+    one, two = needed_sides(links, table.sides)
+    same = (speaker[one] == speaker[two])[candidates(links, table.sides)].astype(float)
     return table, links, same, vectors.astype(np.float32), speaker
 
 
@@ -47,10 +46,10 @@ def eer(scores, speaker, one, two):
 def test_nuisance_directions_are_learned_away():
     table, links, same, vectors, speaker = voices()
     usable = np.ones(len(vectors), bool)
-    scorer = link_wccn.fit(table, links, same, Plain(), vectors, usable, seed=0)
+    scorer = link_wccn.fit(table, links, same, plain(vectors), usable, seed=0)
     assert not isinstance(scorer, str)
-    one, two = needed_sides(links)
-    unit = Plain().left(vectors)[0][0]
+    one, two = needed_sides(links, table.sides)
+    unit = plain(vectors)(np.arange(len(vectors)))
     before = eer(np.einsum("pd,pd->p", unit[one], unit[two]), speaker, one, two)
     after = eer(scorer.scores(one, two), speaker, one, two)
     assert after < 0.75 * before
@@ -60,17 +59,20 @@ def test_no_side_is_judged_by_what_it_taught():
     """Other vectors in fold 1 leave the covariance for fold 1, and so its own scores' transform,
     as fold 0 has it; the two folds share no person."""
     table, links, same, _, _ = voices()
-    fold = link_wccn.speaker_folds(table, links, same.sum(axis=(1, 2)))
+    link = link_wccn.link_of_candidates(links, table.sides)
+    fold = link_wccn.speaker_folds(table, links, np.bincount(link, same))
     for name in range(len(table.speakers)):
-        calls = (table.participants == name).any(axis=1)
+        calls = table.listing.conversation[table.people == name]
         assert len(set(fold[calls].tolist())) == 1
-    total = [same[fold[links.first[links.pair]] == f].sum() for f in (0, 1)]
+    of_candidate = fold[links.first[links.pair]][link]
+    total = [same[of_candidate == f].sum() for f in (0, 1)]
     assert abs(total[0] - total[1]) < 0.1 * sum(total)
-    reduced = np.random.default_rng(0).standard_normal((2 * len(table), 5))
-    taught = fold[links.first[links.pair]] == 0
-    before = link_wccn.within_covariance(reduced, links, same, taught)
-    reduced[np.repeat(fold, 2) == 1] *= 7.0
-    assert np.array_equal(before, link_wccn.within_covariance(reduced, links, same, taught))
+    reduced = np.random.default_rng(0).standard_normal((len(table.sides), 5))
+    one, two = (side[of_candidate == 0] for side in link_wccn.candidate_sides(links, table.sides))
+    before = link_wccn.within_covariance(reduced, one, two, same[of_candidate == 0])
+    reduced[fold[table.sides.conversation] == 1] *= 7.0
+    after = link_wccn.within_covariance(reduced, one, two, same[of_candidate == 0])
+    assert np.array_equal(before, after)
 
 
 def test_noise_teaches_nothing_about_itself():
@@ -79,25 +81,27 @@ def test_noise_teaches_nothing_about_itself():
     table, links, same, vectors, speaker = voices()
     noise = np.random.default_rng(3).standard_normal(vectors.shape).astype(np.float32)
     usable = np.ones(len(noise), bool)
-    scorer = link_wccn.fit(table, links, same, Plain(), noise, usable, seed=0)
-    one, two = needed_sides(links)
+    scorer = link_wccn.fit(table, links, same, plain(noise), usable, seed=0)
+    one, two = needed_sides(links, table.sides)
     assert eer(scorer.scores(one, two), speaker, one, two) == pytest.approx(0.5, abs=0.05)
 
 
 def test_covariance_against_the_definition():
     table, links, same, _, _ = voices(cliques=5)
     rng = np.random.default_rng(1)
-    x, weight = rng.standard_normal((2 * len(table), 4)), rng.random(same.shape)
+    x, weight = rng.standard_normal((len(table.sides), 4)), rng.random(same.shape)
     total, mass = np.zeros((4, 4)), 0.0
-    for k, e in enumerate(links.pair):
-        for u in (0, 1):
-            for v in (0, 1):
-                gap = x[2 * links.first[e] + u] - x[2 * links.second[e] + v]
-                total += weight[k, u, v] * np.outer(gap, gap)
-                mass += 2 * weight[k, u, v]
+    left = iter(weight)
+    for e in links.pair:
+        for u in range(len(table.sides))[table.sides.of(links.first[e])]:
+            for v in range(len(table.sides))[table.sides.of(links.second[e])]:
+                gap, p = x[u] - x[v], next(left)
+                total += p * np.outer(gap, gap)
+                mass += 2 * p
     total /= mass
     expected = 0.8 * total + 0.2 * np.trace(total) / 4 * np.eye(4)
-    found = link_wccn.within_covariance(x, links, weight, np.ones(len(links.pair), bool))
+    one, two = link_wccn.candidate_sides(links, table.sides)
+    found = link_wccn.within_covariance(x, one, two, weight)
     assert np.allclose(found, expected)
     white = link_wccn.whitened(x, expected, np.ones(len(x), bool))
     assert np.allclose(np.linalg.norm(white, axis=1), 1.0)
@@ -106,7 +110,7 @@ def test_covariance_against_the_definition():
 def test_scores_are_symmetric_also_between_folds():
     table, links, same, vectors, _ = voices()
     usable = np.ones(len(vectors), bool)
-    scorer = link_wccn.fit(table, links, same, Plain(), vectors, usable, seed=0)
+    scorer = link_wccn.fit(table, links, same, plain(vectors), usable, seed=0)
     one, two = known_non_targets(table, np.random.default_rng(0))
     assert np.allclose(scorer.scores(one, two), scorer.scores(two, one))
 
@@ -115,9 +119,9 @@ def test_scores_are_symmetric_also_between_folds():
 def test_left_out_where_there_are_no_folds_or_few_links(shape):
     """All calls of a star are joined by one person; a few cliques are too few."""
     made = simulate.simulate(shape=shape, conversations=60 if shape == "star" else 12)
-    same = np.full((len(made.links.pair), 2, 2), 0.25)
-    vectors = np.ones((2 * len(made.conversations), WIDTH), np.float32)
+    same = np.full(len(candidates(made.links, made.conversations.sides)), 0.25)
+    vectors = np.ones((len(made.conversations.sides), WIDTH), np.float32)
     usable = np.ones(len(vectors), bool)
-    why = link_wccn.fit(made.conversations, made.links, same, Plain(), vectors, usable, seed=0)
+    why = link_wccn.fit(made.conversations, made.links, same, plain(vectors), usable, seed=0)
     assert isinstance(why, str)
     assert "50 are needed in each" in why

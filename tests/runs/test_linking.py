@@ -108,36 +108,38 @@ def test_same_bytes_for_any_number_of_workers(calls, linked, tmp_path):
 
 def test_a_second_run_listens_to_nothing(calls, linked, monkeypatch):
     from spklink.recognizers import mixture as gmm
-    from spklink.sound import features
+    from spklink.sound.features import Cepstra
 
     before = content(linked)
 
     def refuse(*_, **__):
         raise AssertionError("this should have come from the cache")
 
-    monkeypatch.setattr(features, "front_end", refuse)
+    monkeypatch.setattr(Cepstra, "hear", refuse)
     monkeypatch.setattr(gmm, "statistics", refuse)
     monkeypatch.setattr(gmm, "train", refuse)
     run(calls, linked)
     assert content(linked) == before
 
 
-def test_new_calls_cost_only_themselves(calls, tmp_path, monkeypatch):
-    from spklink.recognizers import gmm_ubm
-    from spklink.sound import listening
+def counted(monkeypatch):
+    """Lists that grow with every recording heard and every mixture trained."""
+    from spklink.recognizers.gmm_ubm import GmmUbm
+    from spklink.sound.features import Cepstra
 
+    heard, trained = [], []
+    hear, learn = Cepstra.hear, GmmUbm.learn
+    monkeypatch.setattr(Cepstra, "hear", lambda *a: heard.append(1) or hear(*a))
+    monkeypatch.setattr(GmmUbm, "learn", lambda *a, **k: trained.append(1) or learn(*a, **k))
+    return heard, trained
+
+
+def test_new_calls_cost_only_themselves(calls, tmp_path, monkeypatch):
     rows = rows_of(calls / "conversations.csv")
     few = [tuple(row.values()) for row in rows[:-2]]
     write_table(calls / "few.csv", ["conversation", "audio", "participants"], few)
     run(calls, tmp_path / "out", table="few.csv")
-    heard, trained = [], []
-    plain_hear, plain_train = listening._hear, gmm_ubm.train_recognizer
-    monkeypatch.setattr(
-        listening, "_hear", lambda job, key: heard.append(job) or plain_hear(job, key)
-    )
-    monkeypatch.setattr(
-        gmm_ubm, "train_recognizer", lambda *a, **k: trained.append(1) or plain_train(*a, **k)
-    )
+    heard, trained = counted(monkeypatch)
     run(calls, tmp_path / "out")
     assert len(heard) == 2
     assert not trained

@@ -12,7 +12,6 @@ from spklink.scores.files import read_scores, write_scores
 from spklink.scores.needed import SideScores
 from spklink.scores.sample import Sampler
 from spklink.scores.trials import read_trials
-from spklink.sound.speech_table import read_sides
 from spklink.worlds import simulate
 
 TABLE = "conversation,participants\nx,a;b\ny,a;c\nz,d;e\n"
@@ -111,19 +110,3 @@ def test_known_non_targets_of_a_file_are_kept(tmp_path):
     order = np.lexsort([second, first])
     assert np.array_equal(found.side_1, first[order])
     assert np.allclose(found.score, score[order])
-
-
-def test_sides_of_a_table(write):
-    table = make_conversations([("x", "a", "b")])
-    good = "conversation,channel,speech_seconds,mark\nx,1,3.5,\nx,2,0,too little speech\nq,1,4,\n"
-    seconds, usable = read_sides(write("s.csv", good), table)
-    assert seconds.tolist() == [3.5, 0.0]
-    assert usable.tolist() == [True, False]
-    for bad, message in (
-        ("x,3,1,\n", "channel '3'"),
-        ("x,1,-1,\n", "is not a number of 0 or more"),
-        ("x,1,1,\n", "1 sides have no row, the first 'x' channel 2"),
-    ):
-        with pytest.raises(SpklinkError, match=message):
-            read_sides(write("b.csv", "conversation,channel,speech_seconds,mark\n" + bad), table)
-    assert len(find_links(table).pair) == 0

@@ -22,7 +22,7 @@ from spklink.sound.audio import (
     channel_blocks,
     probe,
 )
-from spklink.sound.features import front_end
+from spklink.sound.features import DEFAULT
 
 RATE = 8000
 SEED = 20240404
@@ -60,8 +60,8 @@ def voices(seconds: float, rate: int = RATE, seed: int = SEED) -> NDArray[np.flo
 def read(
     *files: Path, rate: int = RATE, block_seconds: float = 10.0
 ) -> tuple[NDArray[np.float32], list[Problem]]:
-    survey = Survey()
-    blocks = list(channel_blocks(files, rate, block_seconds, survey))
+    survey = Survey(2)
+    blocks = list(channel_blocks(files, 2, rate, block_seconds, survey))
     sound = np.concatenate(blocks) if blocks else np.zeros((0, 2), np.float32)
     return sound, survey.problems()
 
@@ -98,8 +98,8 @@ def test_every_format_comes_back(
     assert sound.dtype == np.float32
     assert sound.shape == truth.shape
     assert ratio(sound, truth) > least
-    assert probe((path,)).problems == []
-    assert probe((path,)).seconds == pytest.approx(3, abs=0.05)
+    assert probe((path,), 2).problems == []
+    assert probe((path,), 2).seconds == pytest.approx(3, abs=0.05)
 
 
 def test_gsm_in_two_files(save: Callable[..., Path]) -> None:
@@ -121,8 +121,8 @@ def test_two_mono_files_are_one_stereo_file(save: Callable[..., Path]) -> None:
 def test_the_shorter_of_two_files_is_filled_up(save: Callable[..., Path]) -> None:
     truth = voices(5)
     files = (save("a.wav", truth[:, 0]), save("b.wav", truth[: 3 * RATE, 1]))
-    survey = Survey()
-    sound = np.concatenate(list(channel_blocks(files, block_seconds=0.4, survey=survey)))
+    survey = Survey(2)
+    sound = np.concatenate(list(channel_blocks(files, 2, block_seconds=0.4, survey=survey)))
     assert sound.shape == (5 * RATE, 2)
     assert not sound[3 * RATE :, 1].any()
     assert survey.lengths == [5 * RATE, 3 * RATE]
@@ -164,7 +164,7 @@ def test_blocks_do_not_change_the_samples(
 def test_memory_does_not_grow_with_the_length(save: Callable[..., Path]) -> None:
     def peak(path: Path) -> int:
         tracemalloc.start()
-        for _ in channel_blocks((path,), block_seconds=1.0):
+        for _ in channel_blocks((path,), 2, block_seconds=1.0):
             pass
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -183,15 +183,15 @@ def test_every_kind_is_either_fatal_or_a_remark() -> None:
     assert not set(FATAL) & set(REMARKS)
     assert Problem("silent", "x", 1).fatal
     assert not Problem("clipped", "x", 1).fatal
-    assert bad_channels([Problem("silent", "", 1), Problem("clipped", "", 0)]) == (False, True)
-    assert bad_channels([Problem("mono", "")]) == (True, True)
+    assert bad_channels([Problem("silent", "", 1), Problem("clipped", "", 0)], 2) == (False, True)
+    assert bad_channels([Problem("mono", "")], 2) == (True, True)
     assert str(Problem("silent", "nothing", 1)) == "channel 2: silent: nothing"
 
 
 def test_a_recording_is_one_or_two_files(tmp_path: Path) -> None:
     for files in ((), (tmp_path / "a", tmp_path / "b", tmp_path / "c")):
         with pytest.raises(SpklinkError, match=f"{len(files)} files; give one"):
-            list(channel_blocks(files))
+            list(channel_blocks(files, 2))
 
 
 def test_unreadable(tmp_path: Path, write: Callable[[str, str | bytes], Path]) -> None:
@@ -202,7 +202,7 @@ def test_unreadable(tmp_path: Path, write: Callable[[str, str | bytes], Path]) -
         write("samples.raw", b"\1\2" * 5000),
     ):
         assert kinds(read(path)[1]) == [("unreadable", None)], path
-        assert kinds(probe((path,)).problems) == [("unreadable", None)], path
+        assert kinds(probe((path,), 2).problems) == [("unreadable", None)], path
     assert "convert them to WAV" in read(path)[1][0].text
 
 
@@ -225,9 +225,9 @@ def test_a_silent_channel(save: Callable[..., Path], idle: int | str) -> None:
     sound[:, 1] = 0.3 if idle == "offset" else np.resize([-1, 0, 1], len(sound)) * int(idle) / 32768
     path = save("call.wav", sound)
     assert kinds(read(path)[1]) == [("silent", 1)]
-    first, second, _ = front_end((path,))
-    assert len(first.features)
-    assert not len(second.features)
+    (first, second), _ = DEFAULT.hear((path,), 2)
+    assert len(first.array)
+    assert not len(second.array)
 
 
 def test_quiet_speech_is_not_silence(save: Callable[..., Path]) -> None:
@@ -237,7 +237,7 @@ def test_quiet_speech_is_not_silence(save: Callable[..., Path]) -> None:
 def test_mono_where_two_are_expected(save: Callable[..., Path]) -> None:
     path = save("call.wav", voices(1)[:, 0])
     assert kinds(read(path)[1]) == [("mono", None)]
-    assert kinds(probe((path,)).problems) == [("mono", None)]
+    assert kinds(probe((path,), 2).problems) == [("mono", None)]
 
 
 def test_too_many_channels(save: Callable[..., Path]) -> None:
@@ -250,9 +250,9 @@ def test_too_many_channels(save: Callable[..., Path]) -> None:
 
 def test_identical_channels(save: Callable[..., Path]) -> None:
     one = voices(2)[:, 0]
-    first, second, problems = front_end((save("call.wav", np.stack([one, one], 1)),))
+    (first, second), problems = DEFAULT.hear((save("call.wav", np.stack([one, one], 1)),), 2)
     assert kinds(problems) == [("identical", None)]
-    assert len(first.features) == len(second.features) == 0
+    assert len(first.array) == len(second.array) == 0
     path = save("one.wav", one)
     assert kinds(read(path, path)[1]) == [("identical", None)]
     assert read(save("half.wav", np.stack([one, one / 2], 1)))[1] == []
@@ -271,10 +271,10 @@ def test_samples_that_are_not_numbers(save: Callable[..., Path], value: float) -
 @pytest.mark.parametrize("subtype", ["PCM_16", "ULAW", "ALAW", "PCM_U8", "FLOAT"])
 def test_clipping_is_remarked(save: Callable[..., Path], subtype: str) -> None:
     loud = np.clip(voices(2) * [1, 12], -1, 1)
-    first, second, problems = front_end((save("call.wav", loud, subtype=subtype),))
+    (first, second), problems = DEFAULT.hear((save("call.wav", loud, subtype=subtype),), 2)
     assert kinds(problems) == [("clipped", 1)]
-    assert len(first.features)
-    assert len(second.features)
+    assert len(first.array)
+    assert len(second.array)
 
 
 def test_a_few_full_samples_are_not_clipping(save: Callable[..., Path]) -> None:
@@ -368,11 +368,11 @@ def damaged(folder: Path, count: int) -> Iterator[tuple[str, Path]]:
 def test_two_hundred_damaged_files(tmp_path: Path) -> None:
     always = {"random": "unreadable", "one": "empty", "nan": "invalid"}
     for how, path in damaged(tmp_path, 200):
-        first, second, problems = front_end((path,))
+        (first, second), problems = DEFAULT.hear((path,), 2)
         found = {problem.kind for problem in problems}
         assert found <= set(FATAL) | set(REMARKS)
         assert how not in always or always[how] in found, (path.name, problems)
         assert how not in ("fast", "eight") or not found, (path.name, problems)
-        for side, bad in zip((first, second), bad_channels(problems), strict=True):
-            assert np.isfinite(side.features).all()
-            assert not (bad and len(side.features)), path.name
+        for side, bad in zip((first, second), bad_channels(problems, 2), strict=True):
+            assert np.isfinite(side.array).all()
+            assert not (bad and len(side.array)), path.name

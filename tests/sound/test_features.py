@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from spklink.errors import SpklinkError
-from spklink.sound import features, speech
+from spklink.sound import chunks, features, speech
 from spklink.sound.audio import channel_blocks
-from spklink.sound.features import DEFAULT, PRESETS, FrontEnd, front_end, mfcc, side_features, warp
+from spklink.sound.features import DEFAULT, PRESETS, Cepstra, mfcc, side_features, warp
 from spklink.sound.speech import Detector, frame_energies, speech_frames, speech_seconds
 
 RATE, STEP, WINDOW = 8000, 80, 200
@@ -100,14 +100,14 @@ def test_speech_is_found_where_it_is() -> None:
     samples[RATE : 2 * RATE] = 0.1 * np.random.default_rng(1).standard_normal(RATE)
     side = side_features(samples)
     assert side.speech_seconds == pytest.approx(1.0, abs=0.03)
-    assert len(side.features) == round(100 * side.speech_seconds)
+    assert len(side.array) == round(100 * side.speech_seconds)
     assert side.seconds == 4.0
 
 
 # -------------------------------------------------------------------------------------- MFCC
 
 
-def plain_cepstra(samples: Sound, settings: FrontEnd) -> NDArray[np.float64]:
+def plain_cepstra(samples: Sound, settings: Cepstra) -> NDArray[np.float64]:
     """Straight from the definitions, in float64, with a matrix for the Fourier transform."""
     x = samples.astype(np.float64) * 32768
     x = x - 0.97 * np.concatenate([x[:1], x[:-1]])
@@ -124,7 +124,7 @@ def plain_cepstra(samples: Sound, settings: FrontEnd) -> NDArray[np.float64]:
     return np.asarray(np.log(np.maximum(power @ bank.T, 1.0)) @ cosines.T)
 
 
-def plain_bank(settings: FrontEnd, size: int) -> NDArray[np.float64]:
+def plain_bank(settings: Cepstra, size: int) -> NDArray[np.float64]:
     def mel(f: float) -> float:
         return 2595 * float(np.log10(1 + f / 700))
 
@@ -151,10 +151,10 @@ def plain_deltas(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize(
     "settings",
-    [DEFAULT, FrontEnd(bands=30, cepstra=13, lowest=0, highest=4000), FrontEnd(rate=16000)],
+    [DEFAULT, Cepstra(bands=30, cepstra=13, lowest=0, highest=4000), Cepstra(rate=16000)],
 )
 @pytest.mark.parametrize("frames", [1, 2, 5, 8, 60, 1004, 1005, 1006, 1008, 1009, 2030])
-def test_cepstra_and_deltas_follow_their_definition(settings: FrontEnd, frames: int) -> None:
+def test_cepstra_and_deltas_follow_their_definition(settings: Cepstra, frames: int) -> None:
     window, step = settings.window, settings.step
     count = (frames - 1) * step + window + step // 2
     samples = babble(count / RATE, frames)
@@ -171,7 +171,7 @@ def test_cepstra_and_deltas_follow_their_definition(settings: FrontEnd, frames: 
 def test_no_whole_frame_no_features() -> None:
     for samples in (0, 1, 199):
         assert mfcc(np.zeros(samples, np.float32)).shape == (0, 60)
-        assert side_features(np.zeros(samples, np.float32)).features.shape == (0, 60)
+        assert side_features(np.zeros(samples, np.float32)).array.shape == (0, 60)
 
 
 def test_pauses_are_skipped_not_cut_out() -> None:
@@ -179,7 +179,7 @@ def test_pauses_are_skipped_not_cut_out() -> None:
     samples = babble(25, 3)
     kept = speech_frames(frame_energies(samples, WINDOW, STEP), speech.DEFAULT)
     assert 0.3 < kept.mean() < 0.7
-    some = features._features(features._chunks([samples[:, None]], DEFAULT), [kept], DEFAULT)
+    some = features._features(chunks.chunks_of([samples[:, None]], DEFAULT), [kept], DEFAULT)
     assert np.abs(some[0] - mfcc(samples)[kept]).max() < 1e-4
 
 
@@ -244,9 +244,16 @@ def test_nothing_to_warp() -> None:
 # ------------------------------------------------------------------------------ whole front end
 
 
+def front_end(
+    files: tuple[Path, ...], settings: Cepstra = DEFAULT, **how: float
+) -> tuple[Any, ...]:
+    (first, second), problems = settings.hear(files, 2, **how)
+    return first, second, problems
+
+
 def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return all(
-        x.features.tobytes() == y.features.tobytes()
+        x.array.tobytes() == y.array.tobytes()
         and (x.speech_seconds, x.seconds) == (y.speech_seconds, y.seconds)
         for x, y in zip(a[:2], b[:2], strict=True)
     )
@@ -254,14 +261,14 @@ def same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 def test_both_sides_are_what_each_side_gives(call: tuple[Path, ...]) -> None:
     first, second, problems = front_end(call)
-    sound = np.concatenate(list(channel_blocks(call)))
+    sound = np.concatenate(list(channel_blocks(call, 2)))
     assert problems == []
     alone = tuple(side_features(np.ascontiguousarray(sound[:, k])) for k in range(2))
     assert same((first, second), alone)
-    assert first.features.shape == (round(100 * first.speech_seconds), 60)
+    assert first.array.shape == (round(100 * first.speech_seconds), 60)
     assert 10 < first.speech_seconds < 24
-    assert abs(first.features.mean()) < 0.01
-    assert first.features.std() == pytest.approx(1, abs=0.02)
+    assert abs(first.array.mean()) < 0.01
+    assert first.array.std() == pytest.approx(1, abs=0.02)
 
 
 def test_blocks_do_not_change_a_byte(call: tuple[Path, ...]) -> None:
@@ -275,7 +282,7 @@ def test_decoding_twice_does_not_change_a_byte(
 ) -> None:
     once = front_end(call)
     for held in (0, 1, 3):
-        monkeypatch.setattr(features, "HELD", held)
+        monkeypatch.setattr(chunks, "HELD", held)
         assert same(once, front_end(call))
 
 
@@ -295,7 +302,7 @@ def test_one_unreadable_file_leaves_the_other_side(call: tuple[Path, ...], tmp_p
     sf.write(tmp_path / "good.wav", babble(12, 1), RATE, subtype="FLOAT")
     first, second, problems = front_end((tmp_path / "none.wav", tmp_path / "good.wav"))
     assert [(problem.kind, problem.channel) for problem in problems] == [("unreadable", 0)]
-    assert first.features.shape == (0, 60)
+    assert first.array.shape == (0, 60)
     assert first.speech_seconds == first.seconds == 0.0
     assert same((second, second), (side_features(babble(12, 1)),) * 2)
 
@@ -333,7 +340,7 @@ def test_memory_is_that_of_the_speech(tmp_path: Path, monkeypatch: pytest.Monkey
         tracemalloc.stop()
         return most
 
-    monkeypatch.setattr(features, "HELD", 3)
+    monkeypatch.setattr(chunks, "HELD", 3)
     peak(1)
     frames = 60 * 100 * 20
     assert peak(21) - peak(1) < 50 * frames  # bytes; both sides together, energies only
@@ -349,8 +356,8 @@ def test_a_file_that_shrinks_meanwhile(
         blocks = channel_blocks(*args)
         return (next(blocks) for _ in range(2)) if len(passes) > 1 else blocks
 
-    monkeypatch.setattr(features, "channel_blocks", shrinking)
-    monkeypatch.setattr(features, "HELD", 0)
+    monkeypatch.setattr(chunks, "channel_blocks", shrinking)
+    monkeypatch.setattr(chunks, "HELD", 0)
     with pytest.raises(SpklinkError, match=r"call\.wav: the file changed"):
         front_end(call)
 
@@ -363,5 +370,5 @@ def test_real_calls(real_calls: Path) -> None:
         assert not any(problem.fatal for problem in problems)
         for side in (first, second):
             assert 2 < side.speech_seconds < side.seconds
-            assert np.isfinite(side.features).all()
-            assert side.features.std() == pytest.approx(1, abs=0.05)
+            assert np.isfinite(side.array).all()
+            assert side.array.std() == pytest.approx(1, abs=0.05)

@@ -2,9 +2,7 @@
 
 Two presets. `paper`: 1024 Gaussians, relevance MAP with r = 16, the dot score of van Leeuwen and
 Brümmer with frame normalisation, made symmetric. `default`, what measured best without labels: 256
-Gaussians, r = 1/4, the cosine between weighted shifts about the mean of the database, then
-normalised against strangers (normalise.py) and, once links are known to some degree, compared
-again as they teach (link_wccn.py).
+Gaussians, r = 1/4, the cosine between weighted shifts about the mean of the database.
 
 Symbols: n_j and f_j are the statistics of a side, f already divided by sigma_j, T = sum n_j its
 frames, w_j the weight of Gaussian j. A side's vector holds
@@ -17,61 +15,103 @@ and never changes when calls are added; the mean can be kept or renewed.
 from __future__ import annotations
 
 import hashlib
-import json
-import zipfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
-from spklink.recognizers import products as recognizers
-from spklink.recognizers.mixture import Blocks, Mixture, statistics, train
-from spklink.recognizers.products import Floats, Operand, Sides, Singles
-from spklink.tables import write_npz
-
-MEAN_ROWS = 256  # vectors read at a time
+from spklink.recognizers.mixture import (
+    MOST_FRAMES,
+    UNTRAINED,
+    Blocks,
+    Mixture,
+    most_components,
+    statistics,
+    train,
+)
+from spklink.recognizers.products import Cosine, InnerProduct, Operand, Singles, mean_of
+from spklink.sound.features import PRESETS as CEPSTRA
+from spklink.sound.features import Cepstra
+from spklink.sound.listening import Tell
 
 
 @dataclass(frozen=True)
 class Preset:
     """Settings that are published under one name."""
 
-    name: str
     components: int
     relevance: float
     score: Literal["dot", "cosine"]
-    normalise: bool  # against strangers
+    front_end: Cepstra
     iterations: int = 10
-    link_wccn: bool = False  # compare once more, as the links teach
-    calibration: str = "cmlg"
 
 
-PAPER = Preset("paper", components=1024, relevance=16.0, score="dot", normalise=False)
-DEFAULT = Preset(
-    "default",
-    components=256,
-    relevance=0.25,
-    score="cosine",
-    normalise=True,
-    link_wccn=True,
-    calibration="lr-dur",
-)
-PRESETS = {preset.name: preset for preset in (DEFAULT, PAPER)}
+PAPER = Preset(1024, relevance=16.0, score="dot", front_end=CEPSTRA["paper"])
+DEFAULT = Preset(256, relevance=0.25, score="cosine", front_end=CEPSTRA["default"])
+PRESETS = {"default": DEFAULT, "paper": PAPER}
+
+
+def make(preset: str = "default", components: int | None = None) -> GmmUbm:
+    """The recognizer of a preset, perhaps with another number of Gaussians, not yet trained."""
+    if preset not in PRESETS:
+        raise SpklinkError(f"preset {preset!r} is not one of {', '.join(PRESETS)}")
+    if components is None:
+        return GmmUbm(PRESETS[preset])
+    if components < 1:
+        raise SpklinkError(f"--components {components}: at least 1")
+    if components > most_components():
+        raise SpklinkError(
+            f"--components {components}: no more than {most_components()}, for which the "
+            f"{MOST_FRAMES} frames that are learned from, however much speech there is, suffice"
+        )
+    return GmmUbm(replace(PRESETS[preset], components=components))
 
 
 @dataclass(frozen=True)
 class GmmUbm:
-    """A trained recognizer; `mean` is the database mean of the vectors, unused by the dot score."""
+    """`mean` is the database mean of the vectors, unused by the dot score."""
 
     preset: Preset
-    mixture: Mixture
-    mean: Singles = field(default_factory=lambda: np.zeros(0, np.float32))
+    mixture: Mixture = UNTRAINED
+    mean: Singles | None = None
+    name: str = "gmm-ubm"
+    learns: bool = True
+
+    @property
+    def front_end(self) -> Cepstra:
+        return self.preset.front_end
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        return {
+            name: getattr(self.preset, name)
+            for name in ("components", "relevance", "score", "iterations")
+        }
+
+    def learn(
+        self, blocks: Blocks, *, seed: int, threads: int = 1, progress: Tell | None = None
+    ) -> GmmUbm:
+        """With a mixture of all frames; the mean follows once the sides have vectors."""
+        rounds = self.preset.iterations
+
+        def told(done: int, _: float) -> None:
+            if progress is not None:
+                progress(done, rounds)
+
+        mixture = train(
+            blocks,
+            self.preset.components,
+            seed=seed,
+            iterations=rounds,
+            threads=threads,
+            progress=told,
+        )
+        return replace(self, mixture=mixture)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -81,122 +121,63 @@ class GmmUbm:
             digest.update(np.ascontiguousarray(array, "<f8").tobytes())
         return digest.hexdigest()
 
-    @property
-    def depth(self) -> int:
-        return self.mixture.means.size * (2 if self.preset.score == "dot" else 1)
-
-    def vector(self, features: Singles) -> Singles:
-        found = statistics(self.mixture, features)
+    def vector(self, heard: Singles) -> Singles:
+        found = statistics(self.mixture, heard)
         f = found.f / np.sqrt(self.mixture.variances)
         if self.preset.score == "dot":
-            rate = f.ravel() / max(len(features), 1)
+            rate = f.ravel() / max(len(heard), 1)
             return np.concatenate([rate, found.n]).astype(np.float32)
         shift = f / (found.n + self.preset.relevance)[:, None]
         return (np.sqrt(self.mixture.weights)[:, None] * shift).ravel().astype(np.float32)
 
-    def left(self, vectors: Singles) -> tuple[Operand, Singles]:
-        if self.preset.score == "cosine":
-            unit = np.empty(vectors.shape, np.float32)
-            less = np.empty(len(vectors), np.float32)
-            _unit_rows(vectors, self.mean, unit, less)
-            return (unit,), less
-        return (self._half_shifts(vectors), self._rates(vectors)), np.zeros(
-            len(vectors), np.float32
-        )
-
-    def right(self, vectors: Singles) -> tuple[Operand, Singles]:
-        if self.preset.score == "cosine":
-            scale = np.empty(len(vectors), np.float32)
-            _inverse_lengths(vectors, self.mean, scale)
-            return (vectors,), scale
-        return (self._rates(vectors), self._half_shifts(vectors)), np.ones(len(vectors), np.float32)
-
-    def _rates(self, vectors: Singles) -> Singles:
-        return vectors[:, : self.mixture.means.size]
-
-    def _half_shifts(self, vectors: Singles) -> Singles:
-        count, width = self.mixture.means.shape
-        shift = np.empty((len(vectors), count * width), np.float32)
-        _shift_rows(vectors, 0.5, self.preset.relevance, count, width, shift)
-        return shift
-
-    def scores(self, vectors: Singles, side_1: Sides, side_2: Sides, *, threads: int = 1) -> Floats:
-        return recognizers.pair_scores(self, vectors, side_1, side_2, threads=threads)
-
-    def table(self, vectors: Singles, rows: Sides, columns: Sides, *, threads: int = 1) -> Singles:
-        return recognizers.table(self, vectors, rows, columns, threads=threads)
-
-    def centred(self, vectors: Singles, usable: NDArray[np.bool_] | None = None) -> GmmUbm:
-        """The same recognizer with the mean of these vectors, of the usable sides only."""
+    def centred(self, vectors: Singles, usable: NDArray[np.bool_]) -> GmmUbm:
+        """With the mean of these vectors, of the usable sides only."""
         if self.preset.score == "dot":
             return self
-        sides = np.arange(len(vectors)) if usable is None else np.flatnonzero(usable)
-        total = np.zeros(vectors.shape[1])
-        for begin in range(0, len(sides), MEAN_ROWS):
-            total += vectors[sides[begin : begin + MEAN_ROWS]].sum(0, dtype=np.float64)
-        return replace(self, mean=(total / max(len(sides), 1)).astype(np.float32))
+        return replace(self, mean=mean_of(vectors, usable))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """One .npz without pickle."""
-        arrays = {"preset": np.array(json.dumps(asdict(self.preset))), "mean": self.mean}
-        write_npz(path, arrays | asdict(self.mixture))
+    @property
+    def product(self) -> InnerProduct:
+        count, width = self.mixture.means.shape
+        if self.preset.score == "dot":
+            return Dot(self.preset.relevance, count, width)
+        return Cosine(np.zeros(count * width, np.float32) if self.mean is None else self.mean)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return asdict(self.mixture) | ({} if self.mean is None else {"mean": self.mean})
 
-def load(path: str | PathLike[str]) -> GmmUbm:
-    """A recognizer that `save` wrote."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            preset = Preset(**json.loads(str(arrays["preset"])))
-            mixture = Mixture(*(arrays[name] for name in ("weights", "means", "variances")))
-            return GmmUbm(preset, mixture, arrays["mean"])
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise SpklinkError(
-            f"{path}: not a recognizer saved by spklink ({error}); train it anew"
-        ) from None
+    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> GmmUbm:
+        mixture = Mixture(*(arrays[name] for name in ("weights", "means", "variances")))
+        return replace(self, mixture=mixture, mean=arrays.get("mean"))
 
 
-def train_recognizer(
-    preset: Preset,
-    blocks: Blocks,
-    *,
-    seed: int,
-    threads: int = 1,
-    progress: Callable[[int, float], None] | None = None,
-) -> GmmUbm:
-    """A mixture of all frames; the mean follows once the sides have vectors (`centred`)."""
-    mixture = train(
-        blocks,
-        preset.components,
-        seed=seed,
-        iterations=preset.iterations,
-        threads=threads,
-        progress=progress,
-    )
-    width = mixture.means.size if preset.score == "cosine" else 0
-    return GmmUbm(preset, mixture, np.zeros(width, np.float32))
+@dataclass(frozen=True)
+class Dot:
+    """The symmetric dot score of vectors with `count` Gaussians of `width` features."""
 
+    relevance: float
+    count: int
+    width: int
 
-@nb.njit(cache=True, nogil=True, fastmath=True)
-def _inverse_lengths(vectors, mean, scale):  # type: ignore[no-untyped-def]
-    """1 / |vector - mean|."""
-    for i in range(vectors.shape[0]):
-        vector, square = vectors[i], 0.0
-        for d in range(vector.size):
-            centred = np.float64(vector[d]) - np.float64(mean[d])
-            square += centred * centred
-        scale[i] = 1.0 / np.sqrt(max(square, 1e-30))
+    @property
+    def depth(self) -> int:
+        return 2 * self.count * self.width
 
+    def left(self, vectors: Singles) -> tuple[Operand, Singles]:
+        less = np.zeros(len(vectors), np.float32)
+        return (self._half_shifts(vectors), self._rates(vectors)), less
 
-@nb.njit(cache=True, nogil=True, fastmath=True)
-def _unit_rows(vectors, mean, unit, less):  # type: ignore[no-untyped-def]
-    """unit = (vector - mean) / |vector - mean|, and less = unit . mean."""
-    _inverse_lengths(vectors, mean, less)
-    for i in range(vectors.shape[0]):
-        vector, row, scale, along = vectors[i], unit[i], less[i], 0.0
-        for d in range(row.size):
-            row[d] = (vector[d] - mean[d]) * scale
-            along += np.float64(row[d]) * np.float64(mean[d])
-        less[i] = along
+    def right(self, vectors: Singles) -> tuple[Operand, Singles]:
+        scale = np.ones(len(vectors), np.float32)
+        return (self._rates(vectors), self._half_shifts(vectors)), scale
+
+    def _rates(self, vectors: Singles) -> Singles:
+        return vectors[:, : self.count * self.width]
+
+    def _half_shifts(self, vectors: Singles) -> Singles:
+        shift = np.empty((len(vectors), self.count * self.width), np.float32)
+        _shift_rows(vectors, 0.5, self.relevance, self.count, self.width, shift)
+        return shift
 
 
 @nb.njit(cache=True, nogil=True, fastmath=True)

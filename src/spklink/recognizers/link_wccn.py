@@ -16,24 +16,24 @@ are no such folds, or too few links in one, this stage is left out, and says why
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.cliques import connected
+from spklink.database.conversations import Conversations
+from spklink.database.links import Links, candidates, needed_sides, pair_starts
+from spklink.database.sides import Numbering
 from spklink.recognizers import normalise
 from spklink.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from spklink.database.conversations import Conversations
-    from spklink.database.links import Links
-    from spklink.recognizers.gmm_ubm import GmmUbm
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Units = Callable[[Sides], Singles]  # (sides, width) unit vectors of some sides
 # A choice; with SHRINKAGE it is measured as a whole, this stage against none, on carved real calls
 # (examples/carved_tables.py with and without --no-link-wccn), not varied by itself.
 DIMENSIONS = 50
@@ -73,33 +73,48 @@ def fit(
     conversations: Conversations,
     links: Links,
     same: Floats,
-    recognizer: GmmUbm,
-    vectors: Singles,
+    units: Units,
     usable: Mask,
     *,
     seed: int,
 ) -> LinkScorer | str:
-    """Learn from links whose pairs of sides are the same person with probability `same` (L, 2, 2);
-    or why not."""
-    fold = speaker_folds(conversations, links, same.sum(axis=(1, 2)))
-    first = links.first[links.pair]
-    expected = [float(same[fold[first] == f].sum()) for f in (0, 1)]
+    """Learn from links whose candidates (C,) are the same person with probability `same`; or why
+    not. `units` gives the unit vectors of sides (products.unit_vectors)."""
+    link = link_of_candidates(links, conversations.sides)
+    targets: Floats = np.bincount(link, weights=same, minlength=len(links.pair)).astype(np.float64)
+    fold = speaker_folds(conversations, links, targets)
+    of_candidate = fold[links.first[links.pair]][link]
+    expected = [float(same[of_candidate == f].sum()) for f in (0, 1)]
     if min(expected) < FEWEST_TARGETS:
         return (
             f"voices are not compared a second time (link-WCCN): two sets of people without a "
             f"common call would have {expected[0]:.0f} and {expected[1]:.0f} expected same-speaker "
             f"pairs, and {FEWEST_TARGETS} are needed in each"
         )
-    units, fits = [], []
+    white, fits = [], []
+    one, two = candidate_sides(links, conversations.sides)
     with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
-        reduced = principal_components(recognizer, vectors, usable, seed)
+        reduced = principal_components(units, usable, seed)
         for f in (0, 1):
-            taught = fold[first] != f
-            unit = whitened(reduced, within_covariance(reduced, links, same, taught), usable)
-            units.append(unit)
-            fits.append(_normaliser(unit, conversations, usable, seed))
-    sides = np.repeat(fold, 2)
-    return LinkScorer(sides, (units[0], units[1]), (fits[0], fits[1]))
+            taught = of_candidate != f
+            scatter = within_covariance(reduced, one[taught], two[taught], same[taught])
+            white.append(whitened(reduced, scatter, usable))
+            fits.append(_normaliser(white[f], conversations, usable, seed))
+    sides = fold[conversations.sides.conversation]
+    return LinkScorer(sides, (white[0], white[1]), (fits[0], fits[1]))
+
+
+def link_of_candidates(links: Links, sides: Numbering) -> Sides:
+    """(C,) the link of every candidate."""
+    count = np.diff(pair_starts(links, sides))[links.pair]
+    return np.repeat(np.arange(len(links.pair)), count)
+
+
+def candidate_sides(links: Links, sides: Numbering) -> tuple[Sides, Sides]:
+    """Both sides of every candidate of every link."""
+    chosen = candidates(links, sides)
+    one, two = needed_sides(links, sides)
+    return one[chosen], two[chosen]
 
 
 def _normaliser(
@@ -108,20 +123,14 @@ def _normaliser(
     def table(rows: Sides, columns: Sides) -> Singles:
         return np.asarray(unit[rows] @ unit[columns].T, np.float32)
 
-    return normalise.fit(table, conversations.participants, usable, seed=seed)
+    return normalise.fit(table, conversations, usable, seed=seed)
 
 
 def speaker_folds(conversations: Conversations, links: Links, targets: Floats) -> NDArray[np.int8]:
     """(M,) 0 or 1 for every call: no person, by name, is in calls of both. Sets of people that
     calls join go, the largest first, to the fold with fewer expected targets."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    people = conversations.participants
-    size = len(conversations.speakers)
-    graph = coo_array((np.ones(len(people)), (people[:, 0], people[:, 1])), (size, size))
-    count, label = connected_components(graph, directed=False)
-    part = label[people[:, 0]]
+    part = connected(conversations, conversations.people.astype(np.int64))
+    count = int(part.max(initial=-1)) + 1
     load = np.bincount(part[links.first[links.pair]], targets, count)
     fold, total = np.zeros(count, np.int8), [0.0, 0.0]
     for c in np.argsort(-load, kind="stable"):
@@ -130,10 +139,10 @@ def speaker_folds(conversations: Conversations, links: Links, targets: Floats) -
     return np.asarray(fold[part], np.int8)
 
 
-def principal_components(recognizer: GmmUbm, vectors: Singles, usable: Mask, seed: int) -> Floats:
+def principal_components(units: Units, usable: Mask, seed: int) -> Floats:
     """(S, d) unit vectors of all sides along the main directions of a sample of them."""
     pool = normalise.choose_pool(usable, SAMPLE, seed)
-    sample = _units(recognizer, vectors[pool])
+    sample = units(pool)
     mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = sample - mean
     value, vector = np.linalg.eigh((centred @ centred.T).astype(np.float64))
@@ -141,26 +150,17 @@ def principal_components(recognizer: GmmUbm, vectors: Singles, usable: Mask, see
     basis = (centred.T @ vector[:, main]) / np.sqrt(np.maximum(value[main], 1e-12))
     # The sign of a direction is arbitrary: fixed, so that equal runs give equal bytes.
     basis *= np.where(basis[np.abs(basis).argmax(axis=0), np.arange(len(main))] < 0.0, -1.0, 1.0)
-    found = np.zeros((len(vectors), len(main)))
-    for begin in range(0, len(vectors), ROWS):
-        rows = slice(begin, begin + ROWS)
-        found[rows] = (_units(recognizer, vectors[rows]) - mean) @ basis
+    found = np.zeros((len(usable), len(main)))
+    for begin in range(0, len(usable), ROWS):
+        rows = np.arange(begin, min(begin + ROWS, len(usable)))
+        found[rows] = (units(rows) - mean) @ basis
     return found
 
 
-def _units(recognizer: GmmUbm, vectors: Singles) -> Singles:
-    return recognizer.left(np.asarray(vectors))[0][0]
-
-
-def within_covariance(reduced: Floats, links: Links, same: Floats, taught: Mask) -> Floats:
-    """W of the chosen links, shrunk."""
-    chosen, channel = links.pair[taught], np.array([0, 1])
-    one = 2 * links.first[chosen].astype(np.int64)[:, None, None] + channel[:, None]
-    two = 2 * links.second[chosen].astype(np.int64)[:, None, None] + channel
-    weight = same[taught].ravel()
+def within_covariance(reduced: Floats, one: Sides, two: Sides, weight: Floats) -> Floats:
+    """W of pairs of sides that are one person with probability `weight`, shrunk."""
     size = reduced.shape[1]
     total = np.zeros((size, size))
-    one, two = (np.broadcast_to(side, same[taught].shape).ravel() for side in (one, two))
     for begin in range(0, len(weight), 1 << 16):  # bounded memory
         rows = slice(begin, begin + (1 << 16))
         gap = reduced[one[rows]] - reduced[two[rows]]

@@ -19,6 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.conversations import Conversations
+from spklink.database.sides import are_strangers
+
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
@@ -54,22 +57,22 @@ class Normaliser:
 
 def fit(
     table: Callable[[Sides, Sides], Singles],
-    participants: NDArray[np.int32],
+    conversations: Conversations,
     usable: Mask,
     *,
     seed: int,
 ) -> Normaliser:
     """mu and sigma of all sides.
 
-    `table(rows, columns)` gives the scores between two lists of sides; participants (M, 2) are
-    those of the calls, sides 2m and 2m + 1 belong to call m; `usable` (2M,) is false for bad sides.
+    `table(rows, columns)` gives the scores between two lists of sides; `usable` (S,) is false for
+    bad sides.
     """
     sides, pool = len(usable), choose_pool(usable, POOL, seed)
     centre, scale = np.zeros(sides), np.ones(sides)
     size = np.zeros(sides, np.int64)
     for begin in range(0, sides, ROWS):
         rows = np.arange(begin, min(begin + ROWS, sides))
-        allowed = are_strangers(participants, rows, pool)
+        allowed = are_strangers(conversations, rows, pool)
         size[rows] = allowed.sum(1)
         if (size[rows] >= SMALLEST).any():
             centre[rows], scale[rows] = highest_moments(table(rows, pool), allowed)
@@ -96,16 +99,6 @@ def choose_pool(usable: Mask, limit: int, seed: int) -> Sides:
     if len(sides) > limit:
         sides = np.sort(np.random.default_rng(seed).choice(sides, limit, replace=False))
     return np.asarray(sides, np.int64)
-
-
-def are_strangers(participants: NDArray[np.int32], rows: Sides, columns: Sides) -> Mask:
-    """(rows, columns) true where the calls of two sides share no participant."""
-    one, two = participants[rows // 2], participants[columns // 2]
-    shared = np.zeros((len(rows), len(columns)), bool)
-    for a in range(participants.shape[1]):
-        for b in range(participants.shape[1]):
-            shared |= one[:, a, None] == two[None, :, b]
-    return ~shared
 
 
 def highest_moments(scores: Singles, allowed: Mask, share: float = SHARE) -> tuple[Floats, Floats]:

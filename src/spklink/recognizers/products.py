@@ -1,123 +1,37 @@
-"""What a recognizer is, the models of sides it makes, and scores of many side pairs at once.
+"""Scores of many pairs of sides at once, where a score is an inner product of vectors.
 
-A *side* is one channel of one conversation; side 2m + c is channel c of conversation m. A
-recognizer turns the features of a side into one vector, and two vectors into a score: higher for
-the same speaker, symmetric, not yet calibrated. One file a recognizer.
+`InnerProduct` says of what, `Cosine` is the usual one. `pair_scores`, `table` and `all_pairs`
+compute it by tiles of sides: with a matrix product where the pairs are dense, one by one where they
+are few. Vectors may be memory-mapped: no more than two tiles a thread are held at any time. The
+same vectors and pairs give the same bytes on any number of threads.
 
-Where a score is an inner product, `InnerProduct` says of what, and `pair_scores`, `table` and
-`all_pairs` compute it by tiles of sides: with a matrix product where the pairs are dense, one by
-one where they are few. Vectors may be memory-mapped: no more than two tiles a thread are held at
-any time. The same vectors and pairs give the same bytes on any number of threads.
+Conventions: row s of `vectors` is the vector of side s.
 """
 
 from __future__ import annotations
 
-import struct
 import threading
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from os import PathLike
 from typing import Protocol
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.errors import SpklinkError
-from spklink.tables import write_npz
 from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
 Operand = tuple[Singles, ...]
+Mask = NDArray[np.bool_]
 Cut = tuple[slice, slice]
 
 TILE_BYTES = 1 << 28  # tables of the sides of one tile
 TILE_SIDES = 1024
+MEAN_ROWS = 256  # vectors read at a time
 DENSE = 16  # a matrix product takes no longer than one pair in so many, pair by pair
-
-
-class Recognizer(Protocol):
-    """From the features of a side to its vector, from vectors and side pairs to scores."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Vectors made under the same fingerprint can be compared."""
-
-    def vector(self, features: Singles) -> Singles:
-        """(width,) the model of a side with features (frames, D)."""
-
-    def scores(self, vectors: Singles, side_1: Sides, side_2: Sides, *, threads: int = 1) -> Floats:
-        """The score of each pair of rows of `vectors`."""
-
-    def table(self, vectors: Singles, rows: Sides, columns: Sides, *, threads: int = 1) -> Singles:
-        """(rows, columns) the score of each side of one list with each of the other."""
-
-
-@dataclass(frozen=True)
-class SideModels:
-    """Vectors of sides, and which sides they are."""
-
-    fingerprint: str  # of the recognizer that made them
-    sides: tuple[tuple[str, int], ...]  # conversation, channel from 0
-    vectors: Singles  # (sides, width), perhaps memory-mapped
-
-    def add(self, more: SideModels) -> SideModels:
-        """Both together; they must come from one recognizer and be different sides."""
-        if more.fingerprint != self.fingerprint:
-            raise SpklinkError(
-                "models of two different recognizers cannot be used together; make both anew"
-            )
-        twice = sorted(set(self.sides) & set(more.sides))
-        if twice:
-            name, channel = twice[0]
-            raise SpklinkError(f"a model of conversation {name!r} channel {channel + 1} exists")
-        vectors = np.concatenate([self.vectors, more.vectors])
-        return SideModels(self.fingerprint, self.sides + more.sides, vectors)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """One .npz without pickle; channels count from 1 there."""
-        arrays = {
-            "fingerprint": np.array(self.fingerprint),
-            "conversation": np.array([name for name, _ in self.sides], np.str_),
-            "channel": np.array([channel + 1 for _, channel in self.sides], np.int8),
-            "vectors": np.asarray(self.vectors, np.float32),
-        }
-        write_npz(path, arrays)
-
-
-def load_models(path: str | PathLike[str]) -> SideModels:
-    """Models that `save` wrote; the vectors stay in the file until they are used."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            channels = arrays["channel"].tolist()
-            names = arrays["conversation"].tolist()
-            sides = tuple((name, c - 1) for name, c in zip(names, channels, strict=True))
-            fingerprint = str(arrays["fingerprint"])
-        return SideModels(fingerprint, sides, _mapped(path, "vectors.npy"))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise SpklinkError(
-            f"{path}: not side models saved by spklink ({error}); make them anew"
-        ) from None
-
-
-def _mapped(path: str | PathLike[str], name: str) -> Singles:
-    """A two-dimensional array in an uncompressed .npz, as a read-only memory map."""
-    with zipfile.ZipFile(path) as archive, open(path, "rb") as file:  # noqa: PTH123
-        entry = archive.getinfo(name)
-        # A local header is 30 bytes, of which the last four give the lengths of name and extra.
-        file.seek(entry.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", file.read(4))
-        file.seek(name_length + extra_length, 1)
-        np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        if dtype != np.float32 or len(shape) != 2 or entry.compress_type != zipfile.ZIP_STORED:
-            raise ValueError(f"{name} is not a plain table of float32")
-        if 0 in shape:
-            return np.empty(shape, np.float32)
-        return np.memmap(path, dtype, "r", file.tell(), shape)
 
 
 class InnerProduct(Protocol):
@@ -135,6 +49,46 @@ class InnerProduct(Protocol):
 
     def right(self, vectors: Singles) -> tuple[Operand, Singles]:
         """Of sides as columns: tables' with one row a side, and `scale`."""
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The cosine between two vectors, seen from the mean of the database."""
+
+    mean: Singles  # (width,)
+
+    @property
+    def depth(self) -> int:
+        return self.mean.size
+
+    def left(self, vectors: Singles) -> tuple[Operand, Singles]:
+        unit, less = np.empty(vectors.shape, np.float32), np.empty(len(vectors), np.float32)
+        _unit_rows(vectors, self.mean, unit, less)
+        return (unit,), less
+
+    def right(self, vectors: Singles) -> tuple[Operand, Singles]:
+        scale = np.empty(len(vectors), np.float32)
+        _inverse_lengths(vectors, self.mean, scale)
+        return (vectors,), scale
+
+
+def mean_of(vectors: Singles, usable: Mask) -> Singles:
+    """(width,) the mean of the usable sides, read a few at a time."""
+    sides = np.flatnonzero(usable)
+    total = np.zeros(vectors.shape[1])
+    for begin in range(0, len(sides), MEAN_ROWS):
+        total += vectors[sides[begin : begin + MEAN_ROWS]].sum(0, dtype=np.float64)
+    return (total / max(len(sides), 1)).astype(np.float32)
+
+
+def unit_vectors(product: InnerProduct, vectors: Singles, sides: Sides) -> Singles:
+    """(sides, width) vectors of length one, close where the product is high: those of a cosine, and
+    of another product the first of the vectors it multiplies."""
+    unit = product.left(_gather(vectors, sides))[0][0]
+    if isinstance(product, Cosine):
+        return unit
+    length = np.linalg.norm(unit, axis=1, keepdims=True)
+    return np.asarray(unit / np.maximum(length, 1e-15), np.float32)
 
 
 def pair_scores(
@@ -283,3 +237,26 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 def _add_dots(left, right, row, column, found):  # type: ignore[no-untyped-def]
     for k in range(len(row)):
         found[k] += _dot(left[row[k]], right[column[k]])
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _inverse_lengths(vectors, mean, scale):  # type: ignore[no-untyped-def]
+    """1 / |vector - mean|."""
+    for i in range(vectors.shape[0]):
+        vector, square = vectors[i], 0.0
+        for d in range(vector.size):
+            centred = np.float64(vector[d]) - np.float64(mean[d])
+            square += centred * centred
+        scale[i] = 1.0 / np.sqrt(max(square, 1e-30))
+
+
+@nb.njit(cache=True, nogil=True, fastmath=True)
+def _unit_rows(vectors, mean, unit, less):  # type: ignore[no-untyped-def]
+    """unit = (vector - mean) / |vector - mean|, and less = unit . mean."""
+    _inverse_lengths(vectors, mean, less)
+    for i in range(vectors.shape[0]):
+        vector, row, scale, along = vectors[i], unit[i], less[i], 0.0
+        for d in range(row.size):
+            row[d] = (vector[d] - mean[d]) * scale
+            along += np.float64(row[d]) * np.float64(mean[d])
+        less[i] = along

@@ -1,13 +1,18 @@
-"""The recognizer of a run and the vector of every side, through the cache.
+"""A recognizer made ready for a run, and the vector of every side, through the cache.
 
-A recognizer in the cache is used again as long as all calls it was trained on are still in the
-table, so ten new calls cost ten calls. Its vectors are one file a call.
+What is learned from the calls, and where a recognizer settles among them, is used again as long as
+all those calls are still in the table, so ten new calls cost ten calls. What is learned from
+background speech is kept by that speech alone, for any table. Vectors are one file a call.
+
+The cache holds, in `recognizers`, LEARNED.npz (what was learned), NAME.npz (the same, settled) and
+NAME.json, written last; in `vectors` a folder a fingerprint.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,23 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
-from spklink.recognizers import gmm_ubm
-from spklink.recognizers.gmm_ubm import GmmUbm, Preset
-from spklink.sound.features import FrontEnd
-from spklink.sound.listening import (
-    Heard,
-    Sound,
-    Tell,
-    background_recordings,
-    listen_background,
-    load_features,
-)
-from spklink.tables import read_json, replacing, write_json
+from spklink.recognizers.recognizer import Recognizer
+from spklink.sound.listening import Heard, Sound, Tell, hear_background, load_array
+from spklink.tables import read_json, replacing, write_json, write_npz
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
-VERSION = 2  # of recognizers and vectors in the cache
-TRAINED_BY = ("components", "relevance", "score", "iterations")  # of a preset
+VERSION = 3  # of recognizers and vectors in the cache
 IN_MEMORY = 1 << 30  # bytes of vectors; more are mapped from a file
 
 
@@ -41,10 +36,9 @@ IN_MEMORY = 1 << 30  # bytes of vectors; more are mapped from a file
 class Trainer:
     """Where and how recognizers are made."""
 
-    preset: Preset
     cache: Path
-    front_end: FrontEnd
     background: Path | None = None  # folder of other speech to train on
+    skip_bad: bool = False  # bad background recordings
     seed: int = 0
     threads: int = 1
     retrain: bool = False
@@ -64,35 +58,31 @@ class Trained:
     """A recognizer, its name in the cache, and the vector of every side."""
 
     name: str
-    recognizer: GmmUbm
-    vectors: Singles  # (2M, width); those of unusable sides are zero
+    recognizer: Recognizer
+    vectors: Singles  # (S, width); those of unusable sides are zero
+    trained_on: int  # recordings of this table that it was trained on, or settled among,
+    of: int  # of so many with a usable side
 
 
-def prepare(sound: Sound, trainer: Trainer) -> Trained:
+def prepare(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Trained:
     """A recognizer from the cache, or one trained now."""
     trainer.folder.mkdir(parents=True, exist_ok=True)
-    usable = np.any(sound.usable.reshape(-1, 2), axis=1).tolist()
-    keys = [one.key for one, good in zip(sound.heard, usable, strict=True) if good]
+    keys = [sound.heard[m].key for m in np.unique(sound.sides.conversation[sound.usable])]
     if not keys:
         raise SpklinkError("no recording has enough speech to learn from")
-    background = _listen_to_background(trainer)
-    recipe: dict[str, Any] = {
-        "version": VERSION,
-        "preset": {name: getattr(trainer.preset, name) for name in TRAINED_BY},
-        "seed": trainer.seed,
-        "background": name_of([one.key for one in background]) if background else None,
-    }
-    name = None if trainer.retrain else _find_cached(trainer.folder, recipe, keys)
-    if name is not None:
-        recognizer = gmm_ubm.load(trainer.folder / f"{name}.npz")
-        return Trained(name, recognizer, vectors_of(sound, recognizer, trainer))
+    background = _hear_background(recognizer, sound, trainer)
+    recipe = _recipe(recognizer, background, trainer)
+    name, calls = _find_cached(trainer, recipe, keys)
+    if name:
+        ready = _load(recognizer, trainer.folder / f"{name}.npz")
+        return Trained(name, ready, vectors_of(ready, sound, trainer), calls, len(keys))
     name = name_of({"recipe": recipe, "training": keys})
-    recognizer = _mixture(trainer.folder / f"{name}-mixture.npz", sound, background, trainer)
-    vectors = vectors_of(sound, recognizer, trainer)
-    recognizer = recognizer.centred(vectors, sound.usable)
-    recognizer.save(trainer.folder / f"{name}.npz")
+    learned = _learned(recognizer, recipe, keys, sound, background, trainer)
+    vectors = vectors_of(learned, sound, trainer)
+    ready = learned.centred(vectors, sound.usable)
+    write_npz(trainer.folder / f"{name}.npz", ready.arrays())
     write_json(trainer.folder / f"{name}.json", {"recipe": recipe, "training": keys})
-    return Trained(name, recognizer, vectors)
+    return Trained(name, ready, vectors, len(keys), len(keys))
 
 
 def name_of(value: Any) -> str:
@@ -100,70 +90,119 @@ def name_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _find_cached(folder: Path, recipe: dict[str, Any], keys: list[str]) -> str | None:
-    """A recognizer of the same recipe all of whose training calls are still in the table."""
-    present, found = set(keys), []
-    for path in sorted(folder.glob("*.json")):
+def _hear_background(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> list[Heard]:
+    if trainer.background is None or not recognizer.learns:
+        return []
+    return hear_background(
+        trainer.background,
+        recognizer.front_end,
+        sound.folder,
+        skip_bad=trainer.skip_bad,
+        workers=trainer.threads,
+    )
+
+
+def _recipe(recognizer: Recognizer, background: list[Heard], trainer: Trainer) -> dict[str, Any]:
+    """All that is learned depends on, but the calls."""
+    recipe = {
+        "version": VERSION,
+        "recognizer": recognizer.name,
+        "recipe": recognizer.recipe,
+        "front_end": recognizer.front_end.key,
+        "seed": trainer.seed if recognizer.learns else None,
+        "background": name_of([one.key for one in background]) if background else None,
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(recipe))  # as it will be read again
+    return plain
+
+
+def _find_cached(trainer: Trainer, recipe: dict[str, Any], keys: list[str]) -> tuple[str, int]:
+    """A recognizer of the same recipe all of whose calls are still in the table, and how many these
+    are; of several that with the most calls. No name where there is none."""
+    present, found = set(keys), [(0, "")]
+    for path in sorted(trainer.folder.glob("*.json")) if not trainer.retrain else ():
         made = read_json(path)
         if made["recipe"] == recipe and present.issuperset(made["training"]):
             found.append((len(made["training"]), path.stem))
-    return max(found)[1] if found else None
+    calls, name = max(found)
+    return name, calls
 
 
-def _listen_to_background(trainer: Trainer) -> list[Heard]:
-    if trainer.background is None:
-        return []
-    files = list(background_recordings(trainer.background))
-    if not files:
-        raise SpklinkError(f"{trainer.background}: no sound files to use as background")
-    folder = trainer.cache / "features"
-    return listen_background(files, trainer.front_end, folder, workers=trainer.threads)
-
-
-def _mixture(path: Path, sound: Sound, background: list[Heard], trainer: Trainer) -> GmmUbm:
-    """The mixture without the mean of the vectors; an earlier run may have come this far."""
+def _learned(
+    recognizer: Recognizer,
+    recipe: dict[str, Any],
+    keys: list[str],
+    sound: Sound,
+    background: list[Heard],
+    trainer: Trainer,
+) -> Recognizer:
+    """Trained, not yet settled on the calls; an earlier run may have come this far."""
+    if not recognizer.learns:
+        return recognizer
+    speech = None if background else keys
+    path = trainer.folder / f"{name_of({'learned': recipe, 'from': speech})}.npz"
     if path.exists():
-        return gmm_ubm.load(path)
+        return _load(recognizer, path)
 
     def blocks() -> Iterator[Singles]:
         if background:
-            return (load_features(sound.folder, one, 0) for one in background if one.frames[0])
-        return (sound.features(int(side)) for side in np.flatnonzero(sound.usable))
+            sides = ((one, k) for one in background for k in range(len(one.frames)))
+            return (load_array(sound.folder, one, k) for one, k in sides if one.frames[k])
+        return (sound.array(int(side)) for side in np.flatnonzero(sound.usable))
 
-    made = gmm_ubm.train_recognizer(
-        trainer.preset,
-        blocks,
-        seed=trainer.seed,
-        threads=trainer.threads,
-        progress=lambda done, _: trainer.told(done, trainer.preset.iterations),
+    made = recognizer.learn(
+        blocks, seed=trainer.seed, threads=trainer.threads, progress=trainer.told
     )
-    made.save(path)
+    write_npz(path, made.arrays())
     return made
 
 
-def vectors_of(sound: Sound, recognizer: GmmUbm, trainer: Trainer) -> Singles:
-    """(2M, width) the vector of every side, one cached file a call; unusable sides are zero."""
+def _load(recognizer: Recognizer, path: Path) -> Recognizer:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return recognizer.restored(dict(arrays))
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise SpklinkError(
+            f"{path}: not a recognizer saved by spklink ({error}); remove it to train anew"
+        ) from None
+
+
+def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Singles:
+    """(S, width) the vector of every side, one cached file a call; unusable sides are zero."""
     folder = trainer.cache / "vectors" / recognizer.fingerprint[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    total = len(sound.heard)
+    total, vectors = len(sound.heard), None
 
-    def work(m: int) -> Singles:
-        path = folder / f"{sound.heard[m].key}.npy"
-        if path.exists():
-            return np.asarray(np.load(path, allow_pickle=False), np.float32)
-        pair = np.stack([recognizer.vector(sound.features(2 * m + c)) for c in (0, 1)])
-        with replacing(path) as file:
-            np.lib.format.write_array(file, pair, allow_pickle=False)
-        return pair
+    def work(m: int) -> Singles | None:
+        return _vectors_of_call(recognizer, sound, m, folder)
 
-    vectors: Singles | None = None
-    for m, pair in enumerate(in_order(work, range(total), trainer.threads)):
-        if vectors is None:
-            vectors = _room((2 * total, pair.shape[1]), folder)
-        vectors[2 * m : 2 * m + 2] = pair
+    for m, found in enumerate(in_order(work, range(total), trainer.threads)):
+        if found is not None:
+            if vectors is None:
+                vectors = _room((len(sound.sides), found.shape[1]), folder)
+            vectors[sound.sides.of(m)] = found
         trainer.told(m + 1, total)
-    assert vectors is not None
+    if vectors is None:
+        raise SpklinkError("no recording has any speech")
     vectors[~sound.usable] = 0.0
+    return vectors
+
+
+def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, folder: Path) -> Singles | None:
+    """(K, width) zero where a side has no speech; None where none has."""
+    heard = sound.heard[m]
+    if not any(heard.frames):
+        return None
+    path = folder / f"{heard.key}.npy"
+    if path.exists():
+        return np.asarray(np.load(path, allow_pickle=False), np.float32)
+    spoken = {k: load_array(sound.folder, heard, k) for k, size in enumerate(heard.frames) if size}
+    made = {k: recognizer.vector(array) for k, array in spoken.items()}
+    vectors = np.zeros((len(heard.frames), len(next(iter(made.values())))), np.float32)
+    for k, vector in made.items():
+        vectors[k] = vector
+    with replacing(path) as file:
+        np.lib.format.write_array(file, vectors, allow_pickle=False)
     return vectors
 
 

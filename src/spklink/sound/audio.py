@@ -1,21 +1,22 @@
-"""Any sound file → the two channels of a conversation, at one rate, in blocks, and what is wrong.
+"""Any sound file → the channels of a conversation, at one rate, in blocks, and what is wrong.
 
-A recording is one stereo file or two mono files, one a channel. It is decoded by libsndfile and
-resampled by soxr as a stream, so that memory does not grow with its length. Blocks are
-(samples, 2), float32, full scale 1.0; channels count from 0. Of two files of unequal length the
-shorter is filled up with zeros; `Survey.lengths` says where each channel really ends.
+A recording of K tracks is one file of K channels or K mono files, one a channel. It is decoded by
+libsndfile and resampled by soxr as a stream, so that memory does not grow with its length. Blocks
+are (samples, K), float32, full scale 1.0; channels count from 0. Of files of unequal length the
+shorter are filled up with zeros; `Survey.lengths` says where each channel really ends.
 
 No file raises an error here, however damaged (only a wrong number of files does): what is wrong is
-a `Problem`. A fatal one leaves its channel (or, where it names none, both) unusable; a remark does
+a `Problem`. A fatal one leaves its channel (or, where it names none, all) unusable; a remark does
 not. The samples do not depend on the length of the blocks.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 from pathlib import Path
 
 import numba as nb
@@ -33,15 +34,15 @@ FATAL = {
     "unreadable": "not a sound file that can be decoded",
     "empty": f"shorter than {SHORTEST} s",
     "silent": "nothing above the idle noise of a telephone line",
-    "mono": "one channel where two are expected",
-    "channels": "more channels than expected",
-    "identical": "both channels carry the same sound",
+    "mono": "one channel where more are expected",
+    "channels": "another number of channels than expected",
+    "identical": "two channels, or more, carry the same sound",
     "invalid": "samples that are not numbers, or absurdly large ones",
 }
 REMARKS = {
     "truncated": "shorter than its header promises, or damaged from some point on",
     "clipped": f"more than {CLIPPED:.1%} of the samples at full scale",
-    "lengths": "the two files of a recording differ in length by more than a second",
+    "lengths": "the files of a recording differ in length by more than a second",
 }
 IDLE = 16 / 32768  # peak to peak; the smallest steps of mu-law and A-law around zero
 FULL_SCALE = 0.98  # the largest value of mu-law is 32124 / 32768
@@ -82,13 +83,16 @@ class Probe:
 class Survey:
     """What was heard, channel by channel, while the blocks went by."""
 
+    tracks: int
     found: list[Problem] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=lambda: [0, 0])  # samples delivered
-    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    low: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.inf))
-    high: NDArray[np.float64] = field(default_factory=lambda: np.full(2, -np.inf))
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 3), np.int64))
-    difference: float = 0.0  # largest between the channels
+
+    def __post_init__(self) -> None:
+        self.lengths = [0] * self.tracks  # samples delivered
+        self.seconds = [0.0] * self.tracks
+        self.low = np.full(self.tracks, np.inf)
+        self.high = np.full(self.tracks, -np.inf)
+        self.counts = np.zeros((self.tracks, 3), np.int64)
+        self.apart = np.zeros((self.tracks, self.tracks))  # largest difference of channels a < b
 
     def note(self, kind: str, text: str, channel: int | None = None) -> None:
         """Add what opening or decoding found."""
@@ -97,16 +101,35 @@ class Survey:
     def problems(self) -> list[Problem]:
         """All problems; complete once the last block has been taken."""
         found = list(self.found)
-        dead = bad_channels(found)
-        for channel in range(2):
+        dead = bad_channels(found, self.tracks)
+        for channel in range(self.tracks):
             if not dead[channel]:
                 found += self._of_channel(channel)
-        if self.difference <= IDLE and not any(bad_channels(found)):
-            found.append(Problem("identical", "both channels carry the same sound"))
-        apart = abs(self.seconds[0] - self.seconds[1])
-        if apart > 1 and not any(bad_channels(found)):
-            found.append(Problem("lengths", f"the two files differ by {apart:.1f} s"))
-        return found
+        found += self._alike(self._good(found))
+        return found + self._unequal(self._good(found))
+
+    def _good(self, found: list[Problem]) -> list[int]:
+        bad = bad_channels(found, self.tracks)
+        return [channel for channel in range(self.tracks) if not bad[channel]]
+
+    def _alike(self, good: list[int]) -> list[Problem]:
+        """Who is on a track is an empty question where another carries the same sound."""
+        pairs = [(a, b) for a, b in combinations(good, 2) if self.apart[a, b] <= IDLE]
+        if pairs and len(pairs) == math.comb(self.tracks, 2):
+            every = "both" if self.tracks == 2 else "all"
+            return [Problem("identical", f"{every} channels carry the same sound")]
+        twin = {b: a for a, b in reversed(pairs)} | dict(reversed(pairs))
+        return [
+            Problem("identical", f"the same sound as on channel {twin[k] + 1}", k)
+            for k in sorted(twin)
+        ]
+
+    def _unequal(self, good: list[int]) -> list[Problem]:
+        seconds = [self.seconds[channel] for channel in good] or [0.0]
+        apart = max(seconds) - min(seconds)
+        number = "two" if self.tracks == 2 else f"{self.tracks}"
+        text = f"the {number} files differ by {apart:.1f} s"
+        return [Problem("lengths", text)] if apart > 1 else []
 
     def _of_channel(self, channel: int) -> list[Problem]:
         total, loud, invalid = (int(n) for n in self.counts[channel])
@@ -121,18 +144,18 @@ class Survey:
         return []
 
 
-def bad_channels(problems: Iterable[Problem]) -> tuple[bool, bool]:
+def bad_channels(problems: Iterable[Problem], tracks: int) -> tuple[bool, ...]:
     """Which channels have a fatal problem."""
     hit = {problem.channel for problem in problems if problem.fatal}
-    return None in hit or 0 in hit, None in hit or 1 in hit
+    return tuple(None in hit or channel in hit for channel in range(tracks))
 
 
-def probe(files: tuple[Path, ...]) -> Probe:
+def probe(files: tuple[Path, ...], tracks: int) -> Probe:
     """Open the files of a recording, without decoding them."""
-    survey, seconds = Survey(), 0.0
-    for channel, path in _places(files):
+    survey, seconds = Survey(tracks), 0.0
+    for channel, path in _places(files, tracks):
         try:
-            with _open(path, 2 if channel is None else 1) as sound:
+            with _open(path, tracks if channel is None else 1) as sound:
                 known = sound.frames < 1 << 62
                 seconds = max(seconds, sound.frames / sound.samplerate if known else 0.0)
         except _RefusedError as error:
@@ -140,36 +163,52 @@ def probe(files: tuple[Path, ...]) -> Probe:
     return Probe(seconds, survey.found)
 
 
+def channels_of(path: Path) -> int:
+    """How many channels a file has; 1 where it cannot be opened: listening to it will say why."""
+    try:
+        with _open(path, None) as sound:
+            return int(sound.channels)
+    except _RefusedError:
+        return 1
+
+
 def channel_blocks(
     files: tuple[Path, ...],
+    tracks: int,
     rate: int = 8000,
     block_seconds: float = 10.0,
     survey: Survey | None = None,
 ) -> Iterator[Samples]:
-    """(samples, 2) blocks of a recording; `survey` gathers what is wrong with it."""
-    survey = Survey() if survey is None else survey
+    """(samples, tracks) blocks of a recording; `survey` gathers what is wrong with it."""
+    survey = Survey(tracks) if survey is None else survey
     size = max(1, round(block_seconds * rate))
-    places = _places(files)
+    places = _places(files, tracks)
     streams = [
         _even(_decoded(path, channel, rate, block_seconds, survey), size)
         for channel, path in places
     ]
     for parts in zip_longest(*streams):
         block = parts[0] if places[0][0] is None else _side_by_side(parts)
-        survey.difference = max(survey.difference, _apart(block))
+        _note_differences(block, survey.apart)
         yield block
 
 
-def _places(files: tuple[Path, ...]) -> list[tuple[int | None, Path]]:
-    """Each file with the channel it carries; None for both."""
-    if len(files) not in (1, 2):
+def _places(files: tuple[Path, ...], tracks: int) -> list[tuple[int | None, Path]]:
+    """Each file with the channel it carries; None for all."""
+    if len(files) not in (1, tracks):
         named = ", ".join(map(str, files)) or "a recording without audio"
-        raise SpklinkError(f"{named}: {len(files)} files; give one stereo file or two mono files")
+        raise SpklinkError(f"{named}: {len(files)} files; give {_wanted(tracks)}")
     return [(None if len(files) == 1 else k, Path(path)) for k, path in enumerate(files)]
 
 
+def _wanted(tracks: int) -> str:
+    if tracks == 2:
+        return "one stereo file or two mono files"
+    return f"one file of {tracks} channels or {tracks} mono files" if tracks > 2 else "one file"
+
+
 def _side_by_side(parts: tuple[Samples | None, ...]) -> Samples:
-    block = np.zeros((max(len(part) for part in parts if part is not None), 2), np.float32)
+    block = np.zeros((max(len(part) for part in parts if part is not None), len(parts)), np.float32)
     for channel, part in enumerate(parts):
         if part is not None:
             block[: len(part), channel] = part[:, 0]
@@ -209,8 +248,8 @@ class _ForwardSound(sf.SoundFile):  # type: ignore[misc]
         return False
 
 
-def _open(path: Path, channels: int) -> sf.SoundFile:
-    """The open file, if it holds `channels` channels at a possible rate."""
+def _open(path: Path, channels: int | None) -> sf.SoundFile:
+    """The open file, if it holds `channels` channels (None: any number) at a possible rate."""
     if not path.is_file():
         raise _RefusedError("unreadable", "no such file")
     if path.suffix.lower() == ".raw":
@@ -231,13 +270,15 @@ def _open(path: Path, channels: int) -> sf.SoundFile:
     return sound
 
 
-def _check_header(sound: sf.SoundFile, channels: int) -> None:
+def _check_header(sound: sf.SoundFile, channels: int | None) -> None:
     if not RATES[0] <= sound.samplerate <= RATES[1]:
         raise _RefusedError("unreadable", f"a sample rate of {sound.samplerate} Hz")
-    if sound.channels < channels:
-        raise _RefusedError("mono", "one channel where two are expected")
-    if sound.channels > channels:
-        raise _RefusedError("channels", f"{sound.channels} channels where {channels} expected")
+    if channels in (None, sound.channels):
+        return
+    if sound.channels == 1:
+        expected = "two" if channels == 2 else f"{channels}"
+        raise _RefusedError("mono", f"one channel where {expected} are expected")
+    raise _RefusedError("channels", f"{sound.channels} channels where {channels} expected")
 
 
 def _sentence(text: str) -> str:
@@ -248,7 +289,7 @@ def _decoded(
     path: Path, channel: int | None, rate: int, block_seconds: float, survey: Survey
 ) -> Iterator[Samples]:
     """(samples, channels of this file) at the wanted rate, surveyed."""
-    channels = [0, 1] if channel is None else [channel]
+    channels = list(range(survey.tracks)) if channel is None else [channel]
     try:
         sound = _open(path, len(channels))
     except _RefusedError as error:
@@ -335,8 +376,11 @@ def _inspect(block, column, counts, low, high):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _apart(block):  # type: ignore[no-untyped-def]
-    most = np.float32(0.0)
-    for t in range(len(block)):
-        most = max(most, abs(block[t, 0] - block[t, 1]))
-    return most
+def _note_differences(block, apart):  # type: ignore[no-untyped-def]
+    """The largest difference between every two channels so far."""
+    for a in range(block.shape[1]):
+        for b in range(a + 1, block.shape[1]):
+            most = np.float32(0.0)
+            for t in range(len(block)):
+                most = max(most, abs(block[t, a] - block[t, b]))
+            apart[a, b] = max(apart[a, b], most)

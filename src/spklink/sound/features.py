@@ -15,11 +15,11 @@ bounded buffers and one energy a frame are held. Cepstra are computed where spee
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -27,30 +27,27 @@ from numpy.typing import NDArray
 from scipy.fft import dct, rfft
 from scipy.special import ndtri
 
-from spklink.errors import SpklinkError
 from spklink.sound import speech
-from spklink.sound.audio import Problem, Samples, Survey, bad_channels, channel_blocks
+from spklink.sound.audio import Problem, Samples
+from spklink.sound.chunks import AFTER, BEFORE, CHUNK, changed, chunks_of, find_speech
+from spklink.sound.front_end import Side
 from spklink.sound.speech import (
-    Detector,
+    Framing,
     frame_count,
     frame_energies,
     speech_frames,
     speech_seconds,
 )
 
-CHUNK = 1000  # frames worked on at a time
-BEFORE, AFTER = 5, 4  # frames a chunk also has: the reach of two deltas, and of the pre-emphasis
-HELD = 60  # chunks of audio remembered (10 minutes); longer recordings are decoded twice
+VERSION = 1  # of the features: a change makes cached ones worthless
 WARPED = 4096  # rows warped at a time
 BUCKETS, LANES = 128, 8  # of the warping kernel
 
 
 @dataclass(frozen=True)
-class FrontEnd:
-    """All settings from audio to features."""
+class Cepstra(Framing):
+    """A front end: all settings from audio to (speech frames, 3 x cepstra) features."""
 
-    detector: Detector = speech.DEFAULT
-    rate: int = 8000
     bands: int = 26
     cepstra: int = 20
     lowest: float = 130.0  # Hz
@@ -58,66 +55,40 @@ class FrontEnd:
     warping: int = 401  # speech frames
 
     @property
-    def step(self) -> int:
-        """Samples from one frame to the next."""
-        return round(0.01 * self.rate)
+    def key(self) -> dict[str, Any]:
+        return {"front_end": "cepstra", "version": VERSION} | asdict(self)
 
-    @property
-    def window(self) -> int:
-        """Samples a frame."""
-        return round(0.025 * self.rate)
+    def hear(
+        self, files: tuple[Path, ...], tracks: int, block_seconds: float = 10.0
+    ) -> tuple[list[Side], list[Problem]]:
+        """All sides of a recording; a side with a fatal problem has no frames."""
+        spoken = find_speech(files, tracks, self, block_seconds)
+        features = _features(spoken.chunks(), spoken.kept, self, files[0])
+        sides = [
+            Side(warp(rows, self.warping), speech_seconds(kept), seconds)
+            for rows, kept, seconds in zip(features, spoken.kept, spoken.seconds, strict=True)
+        ]
+        return sides, spoken.problems
 
 
 # The whole band carries more of a voice than the telephone channel is said to pass.
-DEFAULT = FrontEnd(lowest=0.0, highest=4000.0)
-PRESETS = {"default": DEFAULT, "paper": FrontEnd(detector=speech.PAPER)}
+DEFAULT = Cepstra(lowest=0.0, highest=4000.0)
+PRESETS = {"default": DEFAULT, "paper": Cepstra(detector=speech.PAPER)}
 
 
-@dataclass(frozen=True)
-class Side:
-    """One channel of one conversation."""
-
-    features: NDArray[np.float32]  # (speech frames, 3 x cepstra)
-    speech_seconds: float
-    seconds: float  # of the channel
-
-
-def front_end(
-    files: tuple[Path, ...], settings: FrontEnd = DEFAULT, block_seconds: float = 10.0
-) -> tuple[Side, Side, list[Problem]]:
-    """Both sides of a recording; a side with a fatal problem has no frames."""
-    survey, energies = Survey(), _Energies(settings)
-    held: deque[Samples] = deque(maxlen=HELD + 1)
-    for chunk in _chunks(channel_blocks(files, settings.rate, block_seconds, survey), settings):
-        energies.add(chunk)
-        held.append(chunk)
-    problems = survey.problems()
-    kept = energies.speech(survey.lengths, bad_channels(problems))
-    again: Iterable[Samples] = held
-    if len(held) > HELD:
-        held.clear()
-        again = _chunks(channel_blocks(files, settings.rate, block_seconds), settings)
-    features = _features(again, kept, settings, files[0])
-    first, second = (
-        Side(warp(rows, settings.warping), speech_seconds(mask), seconds)
-        for rows, mask, seconds in zip(features, kept, survey.seconds, strict=True)
-    )
-    return first, second, problems
-
-
-def side_features(samples: Samples, settings: FrontEnd = DEFAULT) -> Side:
+def side_features(samples: Samples, settings: Cepstra = DEFAULT) -> Side:
     """The features of (samples,) decoded sound at the rate of the settings."""
     energy = frame_energies(samples, settings.window, settings.step)
     kept = speech_frames(energy, settings.detector)
-    features = _features(_chunks([samples[:, None]], settings), [kept], settings)[0]
+    features = _features(chunks_of([samples[:, None]], settings), [kept], settings)[0]
     seconds = len(samples) / settings.rate
     return Side(warp(features, settings.warping), speech_seconds(kept), seconds)
 
 
-def mfcc(samples: Samples, settings: FrontEnd = DEFAULT) -> NDArray[np.float32]:
+def mfcc(samples: Samples, settings: Cepstra = DEFAULT) -> NDArray[np.float32]:
     """(frames, 3 x cepstra) cepstra and deltas of every frame, speech or not, unwarped."""
     every = np.ones(frame_count(len(samples), settings.window, settings.step), np.bool_)
-    return _features(_chunks([samples[:, None]], settings), [every], settings)[0]
+    return _features(chunks_of([samples[:, None]], settings), [every], settings)[0]
 
 
 def warp(features: NDArray[np.float32], window: int = 401) -> NDArray[np.float32]:
@@ -138,53 +109,10 @@ def warp(features: NDArray[np.float32], window: int = 401) -> NDArray[np.float32
     return features
 
 
-class _Energies:
-    """Frame energies of the channels, gathered chunk by chunk."""
-
-    def __init__(self, settings: FrontEnd) -> None:
-        self.settings = settings
-        self.parts: list[tuple[NDArray[np.float32], ...]] = []
-
-    def add(self, chunk: Samples) -> None:
-        s = self.settings
-        skipped = BEFORE if self.parts else 0
-        length = (CHUNK + BEFORE - skipped - 1) * s.step + s.window
-        own = chunk[:, skipped * s.step :][:, :length]
-        self.parts.append(tuple(frame_energies(channel, s.window, s.step) for channel in own))
-
-    def speech(self, lengths: list[int], bad: tuple[bool, bool]) -> list[NDArray[np.bool_]]:
-        """Which frames to keep, for both channels."""
-        s = self.settings
-        none = np.zeros(0, np.float32)
-        energy = [np.concatenate([none, *(part[k] for part in self.parts)]) for k in range(2)]
-        for k, length in enumerate(lengths):  # the shorter channel was filled up
-            energy[k] = energy[k][: frame_count(length, s.window, s.step)]
-        kept = [speech_frames(energy[k], s.detector, energy[1 - k]) for k in range(2)]
-        return [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)]
-
-
-def _chunks(blocks: Iterable[Samples], settings: FrontEnd) -> Iterator[Samples]:
-    """(channels, samples): chunk c begins with frame c*CHUNK and overlaps with the next."""
-    advance = CHUNK * settings.step
-    length = (CHUNK + BEFORE + AFTER - 1) * settings.step + settings.window
-    rest: Samples | None = None
-    for block in blocks:
-        rest = np.ascontiguousarray(block.T) if rest is None else np.hstack([rest, block.T])
-        start = 0
-        while rest.shape[1] - start >= length:
-            yield rest[:, start : start + length].copy()
-            start += advance
-        rest = rest[:, start:]
-    if rest is not None:
-        yield rest
-        if frame_count(rest.shape[1], settings.window, settings.step) > CHUNK + BEFORE:
-            yield rest[:, advance:]  # frames at the end that are not the last chunk's own
-
-
 def _features(
     chunks: Iterable[Samples],
     kept: list[NDArray[np.bool_]],
-    settings: FrontEnd,
+    settings: Cepstra,
     name: str | Path = "samples",
 ) -> list[NDArray[np.float32]]:
     """Unwarped features of the frames to keep, for each channel of the chunks."""
@@ -201,12 +129,12 @@ def _features(
                 _chunk_features(channel, chosen, settings, out[k][filled[k] : filled[k] + count])
                 filled[k] += count
     if filled != [len(rows) for rows in out]:
-        raise SpklinkError(f"{name}: the file changed while it was read; run again")
+        raise changed(name)
     return out
 
 
 def _chunk_features(
-    samples: Samples, chosen: NDArray[np.bool_], settings: FrontEnd, out: NDArray[np.float32]
+    samples: Samples, chosen: NDArray[np.bool_], settings: Cepstra, out: NDArray[np.float32]
 ) -> None:
     """Fill (chosen frames, 3 x cepstra); cepstra are computed within two deltas' reach of them."""
     reached = chosen.copy()
@@ -224,13 +152,13 @@ def _chunk_features(
     _with_deltas(cepstra, np.flatnonzero(chosen[needed]), np.empty_like(cepstra), out)
 
 
-def _transform_size(settings: FrontEnd) -> int:
+def _transform_size(settings: Cepstra) -> int:
     return 1 << (settings.window - 1).bit_length()
 
 
 @lru_cache(maxsize=8)
 def _tables(
-    settings: FrontEnd,
+    settings: Cepstra,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
     """The taper (int16 scale); where between the band edges each bin of the spectrum lies.
 

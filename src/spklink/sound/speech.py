@@ -3,7 +3,7 @@
 The energy of a frame is 10 log10 of its mean square after removing its mean, in dB at int16 scale
 (full scale 32768), so that 0 dB is an amplitude of one step of a 16-bit recording. A frame counts
 as speech if its energy is above `reference - below`, the reference being a percentile of the
-channel's own energies, and above `floor`; optionally only where its channel is the louder one.
+channel's own energies, and above `floor`; optionally only where its channel is the loudest one.
 
 Conventions: frame t covers the samples t*step … t*step + window - 1; energies are (frames,).
 """
@@ -27,11 +27,29 @@ class Detector:
     percentile: float = 99.0  # of the channel's frame energies: the reference
     below: float = 30.0  # dB under the reference
     floor: float = 10.0  # dB
-    louder_by: float | None = None  # dB above the other channel; None: crosstalk is not rejected
+    louder_by: float | None = None  # dB above all others; None: crosstalk is not rejected
 
 
 DEFAULT = Detector()
 PAPER = Detector(percentile=100.0, floor=-np.inf)
+
+
+@dataclass(frozen=True)
+class Framing:
+    """How sound is cut into frames, and which of them are speech."""
+
+    detector: Detector = DEFAULT
+    rate: int = 8000
+
+    @property
+    def step(self) -> int:
+        """Samples from one frame to the next."""
+        return round(FRAME_SECONDS * self.rate)
+
+    @property
+    def window(self) -> int:
+        """Samples a frame."""
+        return round(0.025 * self.rate)
 
 
 def frame_count(samples: int, window: int, step: int) -> int:
@@ -50,7 +68,7 @@ def frame_energies(samples: NDArray[np.float32], window: int, step: int) -> NDAr
 def speech_frames(
     energy: NDArray[np.float32], detector: Detector, other: NDArray[np.float32] | None = None
 ) -> NDArray[np.bool_]:
-    """(frames,) True where this channel carries speech; `other` = energies of the other channel."""
+    """(frames,) True where this channel carries speech; `other` = energies of the loudest other."""
     if not len(energy):
         return np.zeros(0, np.bool_)
     reference = float(np.percentile(energy, detector.percentile))
@@ -59,6 +77,17 @@ def speech_frames(
         both = min(len(energy), len(other))  # beyond its end the other channel is silent
         kept[:both] &= energy[:both] > other[:both] + detector.louder_by
     return np.asarray(kept, np.bool_)
+
+
+def loudest_other(energies: list[NDArray[np.float32]], k: int) -> NDArray[np.float32] | None:
+    """(frames,) the energy of the loudest channel beside channel k; None where there is none."""
+    others = energies[:k] + energies[k + 1 :]
+    if not others:
+        return None
+    loudest = np.full(max(map(len, others)), -np.inf, np.float32)
+    for energy in others:
+        np.maximum(loudest[: len(energy)], energy, out=loudest[: len(energy)])
+    return loudest
 
 
 def speech_seconds(kept: NDArray[np.bool_]) -> float:

@@ -1,57 +1,109 @@
-"""The table of sides: how much speech each has, and whether it can be used."""
+"""The table of sides, sides.csv: how much speech each has, whether it can be used, and its sound.
+
+One row a side. A mark says why a side is not used; sha256 is the hash of the recording's file that
+carries it. Both columns may be missing, and rows about other conversations are passed over.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
+from spklink.database.sides import SideFinder, side_name
 from spklink.errors import problems_in
-from spklink.scores.needed import side_index
-from spklink.tables import open_table, require_columns, wrong_length
+from spklink.tables import open_table, require_columns, write_csv, wrong_length
 
-COLUMNS = ("conversation", "channel", "speech_seconds", "mark")  # a mark: why it is not used
+COLUMNS = ("conversation", "channel", "speech_seconds", "mark", "sha256")
+NAMED = 5  # sides without a row that are named; the rest are counted
 
 
-def read_sides(
-    path: str | PathLike[str], conversations: Conversations
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """(2M,) seconds of speech, and whether a side is usable (no mark); rows about other
-    conversations are passed over."""
-    where = conversations.index()
-    seconds = np.full(2 * len(conversations), np.nan)
-    usable = np.ones(len(seconds), np.bool_)
-    problems: list[str] = []
+@dataclass(frozen=True)
+class SpeechTable:
+    """What is known of the sound of all sides, by side."""
+
+    seconds: NDArray[np.float64]  # (S,) of speech
+    marks: list[str]  # (S,) "" or why a side is not used
+    sha256: list[str]  # (S,) "" where it is not known
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(S,) sides without a mark."""
+        return np.array([not mark for mark in self.marks], np.bool_)
+
+
+def write_speech_table(
+    path: str | PathLike[str], conversations: Conversations, table: SpeechTable
+) -> None:
+    sides = conversations.sides
+    names = (conversations.ids[m] for m in sides.conversation)
+    tracks = (sides.position + 1).tolist()
+    seconds = (f"{value:.2f}" for value in table.seconds)
+    rows = zip(names, tracks, seconds, table.marks, table.sha256, strict=True)
+    write_csv(path, COLUMNS, rows)
+
+
+def read_speech_table(path: str | PathLike[str], conversations: Conversations) -> SpeechTable:
+    """The table of these conversations; everything wrong with the file is in the one error."""
+    reader = _Reader(conversations)
     with open_table(path) as (header, rows):
         require_columns(header, COLUMNS[:3])
         at = [header.column(name) for name in COLUMNS]
         for number, fields in rows:
             if wrong := wrong_length(number, fields, header):
-                problems.append(wrong)
-                continue
-            name, channel, text = (fields[k] for k in at[:3])
-            side = side_index(name, channel, where)
-            value = _seconds(text)
-            if side < -1:
-                problems.append(f"row {number}: channel {channel!r} is not 1 or 2")
-            elif value is None:
-                problems.append(
-                    f"row {number}: speech_seconds {text!r} is not a number of 0 or more"
-                )
-            elif side >= 0:
-                seconds[side] = value
-                usable[side] = at[3] < 0 or not fields[at[3]].strip()
-    missing = np.flatnonzero(np.isnan(seconds))
-    if len(missing) and not problems:
-        name = conversations.ids[missing[0] // 2]
-        problems.append(
-            f"{len(missing)} sides have no row, the first {name!r} channel {missing[0] % 2 + 1}"
-        )
-    if problems:
-        raise problems_in(path, problems)
-    return seconds, usable
+                reader.problems.append(wrong)
+            else:
+                reader.take(number, *("" if k < 0 else fields[k].strip() for k in at))
+    reader.name_missing()
+    if reader.problems:
+        raise problems_in(path, reader.problems)
+    return SpeechTable(reader.seconds, reader.marks, reader.sha256)
+
+
+class _Reader:
+    """The rows so far, and what was wrong with them."""
+
+    def __init__(self, conversations: Conversations) -> None:
+        self.conversations, self.find = conversations, SideFinder(conversations)
+        count = len(conversations.sides)
+        self.seconds, self.row = np.zeros(count), np.zeros(count, np.int64)
+        self.marks, self.sha256 = [""] * count, [""] * count
+        self.problems: list[str] = []
+
+    def take(self, number: int, name: str, track: str, text: str, mark: str, sha256: str) -> None:
+        if name not in self.find.where:
+            return
+        side = self.find(name, track)
+        if side < 0:
+            wrong = f"row {number}: channel {track!r} is not {self._tracks_of(name)}"
+            self.problems.append(wrong)
+            return
+        value = _seconds(text)
+        if value is None:
+            wrong = f"row {number}: speech_seconds {text!r} is not a number of 0 or more"
+            self.problems.append(wrong)
+        elif self.row[side]:
+            first = f"is already in row {self.row[side]}"
+            self.problems.append(f"row {number}: {name!r} channel {track} {first}")
+        else:
+            self.seconds[side] = value
+        self.row[side] = self.row[side] or number
+        self.marks[side], self.sha256[side] = mark, sha256
+
+    def _tracks_of(self, name: str) -> str:
+        count = int(self.conversations.sides.counts[self.find.where[name]])
+        return {1: "1", 2: "1 or 2"}.get(count, f"1 to {count}")
+
+    def name_missing(self) -> None:
+        missing = np.flatnonzero(self.row == 0).tolist()
+        if not missing:
+            return
+        named = ", ".join(side_name(self.conversations, side) for side in missing[:NAMED])
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        self.problems.append(f"{len(missing)} sides have no row: {named}{more}")
 
 
 def _seconds(text: str) -> float | None:

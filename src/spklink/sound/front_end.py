@@ -1,0 +1,37 @@
+"""What a recognizer wants to hear: a front end turns the speech of a recording into arrays.
+
+One file a front end: `features` (cepstra) and `waveform` (samples). The cache asks a front end for
+a key and for arrays and knows nothing else of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.sound.audio import Problem
+
+
+@dataclass(frozen=True)
+class Side:
+    """One track of one conversation."""
+
+    array: NDArray[np.float32]  # (length, …) of its speech alone, in order of time
+    speech_seconds: float
+    seconds: float  # of the track
+
+
+class FrontEnd(Protocol):
+    """From sound files to one array a side. It is sent to other processes: it must be picklable."""
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """JSON-able: all that the arrays depend on beside the files, its version included."""
+
+    def hear(self, files: tuple[Path, ...], tracks: int) -> tuple[list[Side], list[Problem]]:
+        """All sides of a recording, and what is wrong with it; a side with a fatal problem has an
+        array of length 0."""

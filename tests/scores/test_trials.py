@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spklink import SpklinkError, find_links, read_conversations, read_key
+from spklink import SpklinkError, read_conversations, read_key
 from spklink.database.conversations import make_conversations
 from spklink.database.sides import certainly_different
 from spklink.scores.files import read_scores, write_scores

@@ -24,7 +24,7 @@ from spklink.database.sides import Numbering, side_name
 from spklink.errors import SpklinkError, problems_in
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.speech_table import SpeechTable
-from spklink.tables import read_json, replacing, sha256, write_csv, write_json
+from spklink.tables import SEPARATOR, read_json, replacing, sha256, write_json
 
 VERSION = 2  # of the files in the cache
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
@@ -138,19 +138,14 @@ def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
     return [tuple(folder / name for name in files) for files in table.audio]
 
 
-def write_problems(folder: Path, conversations: Conversations, sound: Sound) -> None:
+def problem_rows(
+    conversations: Conversations, sound: Sound
+) -> Iterator[tuple[str, int | str, str, str]]:
     """Everything that was odd about a recording; channel empty where it is about the whole."""
-    rows = [
-        (
-            conversations.ids[m],
-            "" if channel is None else channel + 1,
-            ";".join(conversations.audio[m]),
-            text,
-        )
-        for m, one in enumerate(sound.heard)
-        for channel, _, text in one.problems
-    ]
-    write_csv(folder / "problems.csv", PROBLEMS, rows)
+    for m, one in enumerate(sound.heard):
+        for channel, _, text in one.problems:
+            place = "" if channel is None else channel + 1
+            yield conversations.ids[m], place, SEPARATOR.join(conversations.audio[m]), text
 
 
 # --- background speech ----------------------------------------------------------------------------

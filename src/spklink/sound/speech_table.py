@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.sides import SideFinder, side_name
 from spklink.errors import problems_in
-from spklink.tables import open_table, require_columns, write_csv, wrong_length
+from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
 
 COLUMNS = ("conversation", "channel", "speech_seconds", "mark", "sha256")
 NAMED = 5  # sides without a row that are named; the rest are counted
@@ -46,10 +46,10 @@ def write_speech_table(
     write_csv(path, COLUMNS, rows)
 
 
-def read_speech_table(path: str | PathLike[str], conversations: Conversations) -> SpeechTable:
+def read_speech_table(table: Table, conversations: Conversations) -> SpeechTable:
     """The table of these conversations; everything wrong with the file is in the one error."""
     reader = _Reader(conversations)
-    with open_table(path) as (header, rows):
+    with open_table(table, "sides") as (header, rows):
         require_columns(header, COLUMNS[:3])
         at = [header.column(name) for name in COLUMNS]
         for number, fields in rows:
@@ -59,7 +59,7 @@ def read_speech_table(path: str | PathLike[str], conversations: Conversations) -
                 reader.take(number, *("" if k < 0 else fields[k].strip() for k in at))
     reader.name_missing()
     if reader.problems:
-        raise problems_in(path, reader.problems)
+        raise problems_in(header.path, reader.problems)
     return SpeechTable(reader.seconds, reader.marks, reader.sha256)
 
 

@@ -1,17 +1,18 @@
-"""Write docs/reference.md from the command line itself; a test fails when the two disagree.
+"""Write docs/reference.md from the commands and the descriptions of their options; a test fails
+when the two disagree.
 
 python docs/make_reference.py
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
-from spklink.cli.commands import app
+from spklink.cli.app import EXAMPLES
+from spklink.cli.parameters import parameters_of
+from spklink.options import REQUIRED, Option
 
 HERE = Path(__file__).parent
 
@@ -19,44 +20,32 @@ HERE = Path(__file__).parent
 def reference() -> str:
     """The whole page: the fixed part about files, then every command with its options."""
     parts = [(HERE / "files.md").read_text(encoding="utf-8").rstrip(), "## Commands"]
-    parts += [_command(name, command) for name, command in get_command(app).commands.items()]  # type: ignore[attr-defined]
+    parts += [_command(function, examples) for function, examples in EXAMPLES.items()]
     return "\n\n".join(parts) + "\n"
 
 
-def _command(name: str, command: Any) -> str:
-    lines = [f"### spklink {name}", "", command.help.strip(), "", f"    {_example(command)}", ""]
+def _command(function: Callable[..., None], examples: list[str]) -> str:
+    about = (function.__doc__ or "").strip()
+    lines = [f"### spklink {function.__name__}", "", about, "", f"    {examples[0]}", ""]
     lines += ["| argument or option | default | meaning |", "|---|---|---|"]
-    lines += [_row(parameter) for parameter in command.params if parameter.name != "help"]
+    lines += [_row(name, option) for name, (_, option) in parameters_of(function).items()]
     return "\n".join(lines)
 
 
-def _example(command: Any) -> str:
-    return " ".join(command.epilog.split("Example:")[1].split("\n")[0].split())
+def _row(name: str, option: Option) -> str:
+    words = [option.argument.strip("[]")] if option.argument else option.flags_of(name)
+    names = ", ".join(f"`{word}`" for flag in words for word in flag.split("/"))
+    return f"| {names} | {_default(option.default)} | {option.about()} |"
 
 
-def _row(parameter: Any) -> str:
-    names = ", ".join(f"`{word}`" for word in parameter.opts)
-    if not parameter.opts[0].startswith("-"):
-        names = f"`{(parameter.metavar or parameter.name).strip('[]')}`"
-    about = parameter.help or ""
-    if isinstance(parameter.default, Enum):
-        about += f" One of {', '.join(each.value for each in type(parameter.default))}."
-    return f"| {names} | {_default(parameter)} | {about} |"
-
-
-def _default(parameter: Any) -> str:
-    if parameter.required:
+def _default(value: Any) -> str:
+    if value is REQUIRED:
         return "required"
-    value = parameter.default
-    if value is None or callable(value):
+    if value is None:
         return "–"
     if isinstance(value, bool):
         return "on" if value else "off"
-    return f"`{_text(value)}`"
-
-
-def _text(value: Any) -> str:
-    return str(getattr(value, "value", value))
+    return f"`{value}`"
 
 
 if __name__ == "__main__":

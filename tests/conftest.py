@@ -29,7 +29,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run a command in this process; returns exit code, standard output, standard error."""
-    from spklink.cli import commands as cli
+    from spklink.cli import app as cli
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["spklink", *map(str, words)])

@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+from spklink.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -48,20 +51,27 @@ def test_python_blocks_run(tmp_path, monkeypatch):
         exec(compile(block, "docs", "exec"), {})
 
 
-def test_reference_is_up_to_date():
+@pytest.fixture
+def reference():
     spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "make_reference.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "reference.md").read_text() == module.reference()
+    return module
+
+
+def test_reference_is_up_to_date(reference):
+    assert (ROOT / "docs" / "reference.md").read_text() == reference.reference()
 
 
 def test_every_option_is_explained():
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "make_reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, command in module.get_command(module.app).commands.items():
+    text = (ROOT / "docs" / "reference.md").read_text()
+    for name, command in get_command(app).commands.items():
+        (section,) = re.findall(rf"### spklink {name}\n(.*?)(?=\n### |\Z)", text, re.DOTALL)
         for parameter in command.params:
             assert parameter.help, f"spklink {name}: {parameter.name} has no help"
+            for word in (*parameter.opts, *parameter.secondary_opts):
+                if word.startswith("--") and word != "--help":
+                    assert f"`{word}`" in section, f"spklink {name}: {word} is not documented"
 
 
 def test_links_lead_somewhere():

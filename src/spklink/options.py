@@ -152,7 +152,7 @@ def _float(value: Any) -> float | None:
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         return None
     number = float(value)
-    return number if math.isfinite(number) else None
+    return None if math.isnan(number) else number
 
 
 def _str(value: Any) -> str | None:
@@ -176,7 +176,7 @@ CONVERT: dict[Any, Callable[[Any], Any]] = {
 NAMES = {
     bool: "True or False",
     int: "a whole number",
-    float: "a finite number",
+    float: "a number",
     str: "text",
     Path: "a path",
     object: "an object",

@@ -21,18 +21,21 @@ LABELFREE, NONE = "labelfree", "none"
 
 
 def methods() -> tuple[str, ...]:
-    # SWAP: from spklink.posterior.inference.table import AUTO, METHODS; return (AUTO, *METHODS)
-    return ("auto", "enumerate", "trace", "tree", "blocks", "certified", "sample", "bp")
+    from spklink.posterior.inference.table import names
+
+    return names()
 
 
 def kinds() -> tuple[str, ...]:
-    # SWAP: from spklink.calibration.table import KINDS; return tuple(KINDS)
-    return ("cmlg", "lr", "lr-floor", "lr-dur", "pav")
+    from spklink.calibration.table import KINDS
+
+    return tuple(KINDS)
 
 
 def recognizers() -> tuple[str, ...]:
-    # SWAP: from spklink.recognizers.table import RECOGNIZERS; return tuple(RECOGNIZERS)
-    return ("gmm-ubm",)
+    from spklink.recognizers.table import RECOGNIZERS
+
+    return tuple(RECOGNIZERS)
 
 
 # What commands take beside the options of the library.

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import spklink
 from commands import assign, rows
-from spklink.cli import commands as cli
+from spklink.cli import app as cli
 
 
 @pytest.fixture
@@ -204,17 +205,27 @@ def test_every_command_has_help_with_an_example(run):
     assert run()[1] == run("--help")[1]
 
 
-def test_help_imports_nothing_heavy():
-    """What makes `--help` instant: no numpy, numba, scipy or rich is loaded for it."""
+HEAVY = ("numpy", "numba", "scipy", "rich", "matplotlib", "pandas", "soundfile", "jinja2")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["link", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(words):
+    """What makes it instant."""
     code = (
-        "import sys; sys.argv = ['spklink', '--help']\n"
-        "from spklink.cli.commands import main\n"
+        f"import sys; sys.argv = ['spklink', *{words}]\n"
+        "from spklink.cli.app import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'numpy', 'numba', 'scipy', 'rich', 'matplotlib'} & set(sys.modules)\n"
+        f"heavy = set({HEAVY}) & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "spklink", "--version"], capture_output=True)
+    assert done.returncode == 0
+    assert done.stdout.decode().strip() == spklink.__version__
 
 
 def test_killed_while_writing_leaves_no_finished_results(simulated, tmp_path):
@@ -223,7 +234,7 @@ def test_killed_while_writing_leaves_no_finished_results(simulated, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "spklink.cli.commands",
+        "spklink",
         "assign",
         str(simulated / "conversations.csv"),
     ]

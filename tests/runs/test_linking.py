@@ -265,7 +265,7 @@ def test_bad_settings():
 
 
 def command(calls: Path, out: Path) -> list[str]:
-    words = [sys.executable, "-m", "spklink.cli.commands", "link", str(calls / "conversations.csv")]
+    words = [sys.executable, "-m", "spklink", "link", str(calls / "conversations.csv")]
     return [*words, "-o", str(out), "--components", "16", "--workers", "1", "--no-report"]
 
 

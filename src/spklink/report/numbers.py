@@ -70,7 +70,7 @@ def asked(results: Results) -> dict[str, Any]:
     return {
         "sentence": f"Who is on which channel of {counted(len(table), 'two-channel conversation')} "
         f"between {counted(len(table.speakers), 'known speaker')}, {means}?",
-        "command": command(results),
+        "command": command(results.run),
     }
 
 
@@ -116,7 +116,7 @@ def next_steps(results: Results) -> dict[str, Any]:
             {
                 "text": "Listen to the conversations below, write what you hear into known.csv "
                 "(conversation,channel,speaker) and run it again.",
-                "command": f"{command(results, known=False)} --known known.csv",
+                "command": f"{command(results.run, known=False)} --known known.csv",
             }
         )
     if results.key is None:

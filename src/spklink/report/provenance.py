@@ -1,4 +1,9 @@
-"""Where results come from: versions, settings, inputs, the command; and what they cost in time."""
+"""Where results come from: versions, options, inputs, the command that gives them again; and what
+they cost in time.
+
+`command` and `notes` are functions of run.json alone. Paths in run.json are relative to the results
+folder, so the command is one to run inside it, wherever the folders have been moved together.
+"""
 
 from __future__ import annotations
 
@@ -6,82 +11,74 @@ from shlex import quote
 from typing import Any
 
 from spklink.errors import SpklinkError
-from spklink.recognizers.gmm_ubm import PRESETS
+from spklink.options import Option, command_words, plain
 from spklink.report.results import Results
-from spklink.runs.assign import Stages, peak_memory
+from spklink.runs.stages import Stages
+from spklink.settings import COMMANDS, recognizers
 from spklink.tables import read_json
+
+Run = dict[str, Any]  # the content of run.json
 
 
 def provenance(results: Results) -> dict[str, Any]:
     run = results.run
     return {
-        "command": command(results),
+        "command": command(run),
+        "notes": notes(run),
         "spklink": run["spklink"],
         "versions": run["versions"],
-        "seed": run["seed"],
-        "settings": run["settings"],
+        "seed": run["options"]["seed"],
+        "settings": run["options"] | {"weight": run["weight"]},
         "inputs": run["inputs"],
-        "report_inputs": results.given,
+        "report_inputs": results.inputs.as_json(results.folder),
         "scores": run["scores"],
     }
 
 
-def command(results: Results, *, known: bool = True) -> str:
-    """A command line that gives these results again; OUT stands for their folder."""
-    inputs, settings = results.run["inputs"], results.run["settings"]
-    words = ["spklink", "link" if results.linked else "assign", quoted(inputs["conversations"])]
-    if "scores" in inputs:
-        words += ["--scores", quoted(inputs["scores"])]
-    words += ["-o", "OUT"]
-    for name in ("known", "claimed"):
-        if name in inputs and (known or name != "known"):
-            words += [f"--{name}", quoted(inputs[name])]
-    return " ".join([*words, *_options(results, settings)])
+def command(run: Run, *, known: bool = True) -> str:
+    """The command that, inside the results folder, gives the results again; `known` False leaves
+    out the known channels, for somebody who has others."""
+    kind, options = COMMANDS[run["command"]], dict(run["options"])
+    if not known:
+        options["known"] = None
+    words = ["spklink", run["command"], _file(run, "conversations")]
+    if "scores" in run["inputs"]:
+        words += ["--scores", _file(run, "scores")]
+    return " ".join([*words, "-o", ".", *command_words(kind, options, None)])
 
 
-def _options(results: Results, settings: dict[str, Any]) -> list[str]:
-    """Options that are not at their default."""
-    words = []
-    preset = settings.get("preset")
-    if isinstance(preset, dict):
-        published = PRESETS.get(preset["name"])
-        if preset["name"] != "default":
-            words += ["--preset", preset["name"]]
-        if published is None or preset["components"] != published.components:
-            words += ["--components", str(preset["components"])]
-    defaults: dict[str, Any] = {"weight": "paper", "beta": None, "method": "auto"}
-    defaults |= {"background": None, "budget_seconds": 60.0, "budget_gb": 4.0, "min_speech": 2.0}
-    for name, default in defaults.items():
-        if settings.get(name, default) != default:
-            words += [f"--{name.replace('_', '-')}", quoted({"file": f"{settings[name]}"})]
-    usual = {"source": "labelfree" if results.linked else "none", "kind": None}
-    if isinstance(preset, dict):
-        usual["kind"] = preset.get("calibration")
-    words += _calibration(settings.get("calibration"), usual)
-    if settings.get("link_wccn") is False:
-        words.append("--no-link-wccn")
-    if results.sides is not None and "bad audio" in results.sides.marks:
-        words += ["--on-bad-audio", "skip"]
-    if results.run["seed"]:
-        words += ["--seed", str(results.run["seed"])]
-    return words
+def _file(run: Run, name: str) -> str:
+    return quote(plain(Option("", file=True), run["inputs"][name]["file"], None))
 
 
-def _calibration(choice: Any, usual: dict[str, Any]) -> list[str]:
-    """How scores became log-likelihood-ratios, where that was chosen."""
-    if not isinstance(choice, dict):
-        return []
-    defaults = {"fallback": None, "wrong_lists": 0.0} | usual
-    names = {"source": "--calibration", "wrong_lists": "--wrong-lists"}
-    words = []
-    for name, value in choice.items():
-        if value != defaults.get(name):
-            words += [names.get(name, f"--{name}"), quote(str(value))]
-    return words
+def notes(run: Run) -> list[str]:
+    """What a person must know to get the same results from the command."""
+    told = ["Run it inside the folder of the results."]
+    return told + (_about_the_recognizer(run) if run["command"] == "link" else [])
 
 
-def quoted(file: dict[str, str]) -> str:
-    return quote(file["file"])
+def _about_the_recognizer(run: Run) -> list[str]:
+    """A recognizer in the cache is used again when calls are added: results depend on its past."""
+    made, options, told = run.get("recognizer") or {}, run["options"], []
+    trained, recordings = made.get("trained_on", 0), made.get("recordings", 0)
+    if options.get("recognizer") not in recognizers():
+        told.append(
+            f"The recognizer ({options.get('recognizer')}) was handed over by a program; the "
+            "command line does not know it."
+        )
+    if options.get("retrain"):
+        told.append(
+            f"The recognizer was trained anew on {trained} of {recordings} recordings (--retrain), "
+            "whatever was in the cache."
+        )
+    elif trained < recordings:
+        # with other speech to train on, the mean of the vectors is still that of the calls
+        how = "fitted to" if options.get("background") else "trained on"
+        told.append(
+            f"The recognizer was {how} {trained} of {recordings} recordings and taken from the "
+            "cache; without that cache, or with --retrain, the results differ."
+        )
+    return told
 
 
 def times(results: Results, stages: Stages) -> dict[str, Any]:
@@ -93,5 +90,5 @@ def times(results: Results, stages: Stages) -> dict[str, Any]:
         run = {}
     return {
         "run": run,
-        "report": {"seconds": dict(stages.seconds), "peak_memory_bytes": peak_memory()},
+        "report": stages.timings(),
     }

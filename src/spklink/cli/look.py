@@ -1,0 +1,168 @@
+"""Commands that look at something or make something to look at: report, evaluate, detect, check,
+entropy, simulate, paper. What their options are is written in `settings`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from spklink.cli.runs import check_folder
+from spklink.errors import SpklinkError
+from spklink.settings import (
+    CountedTable,
+    EntropyOptions,
+    EvaluateOptions,
+    Json,
+    PaperOptions,
+    ReportOptions,
+    Results,
+    Scores,
+    SimulateOptions,
+    Simulation,
+    Table,
+    Truth,
+)
+
+
+def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -> None:
+    """How well the scores tell the same speaker from others: EER, Cllr, minimum costs."""
+    from spklink.cli import measures, show
+    from spklink.runs.measure import detect as run
+
+    with show.stages_on_stderr() as stages:
+        found = run(table, scores, key, stages=stages)
+    if as_json:
+        show.as_json(found.as_json())
+    else:
+        measures.detection(found)
+
+
+def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptions]) -> None:
+    """Write results as one page with figures: OUT/report.html, report.json, figures/."""
+    from spklink.cli import show
+    from spklink.report.write import write_report
+
+    with show.stages_on_stderr() as stages:
+        page = write_report(
+            out,
+            key=options["key"],
+            claimed=options["claimed"],
+            workers=options["workers"],
+            stages=stages,
+        )
+    if as_json:
+        print(page.with_suffix(".json").read_text(encoding="utf-8"), end="")
+    else:
+        show.text(f"report: {page}")
+    if options["open"]:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateOptions]) -> None:
+    """Measure results against the truth (the paper's Tables 2 and 3), or against known channels."""
+    from spklink.cli import measures, show
+    from spklink.runs import measure
+
+    key, workers = options["key"], options["workers"]
+    if key is None:
+        with show.stages_on_stderr() as stages:
+            found = measure.consistency(out, workers=workers, stages=stages)
+        if as_json:
+            show.as_json(found.as_json())
+        else:
+            measures.marginals(found, "Known channels, hidden and predicted")
+        return
+    with show.stages_on_stderr() as stages:
+        result = measure.evaluate(out, key, workers=workers, stages=stages)
+    if as_json:
+        show.as_json(result.as_json())
+    else:
+        measures.evaluation(result)
+
+
+def entropy(
+    table: CountedTable = None, *, as_json: Json = False, **options: Unpack[EntropyOptions]
+) -> None:
+    """Bits of uncertainty at the four levels of knowledge: the paper's Table 1."""
+    from dataclasses import asdict
+
+    from spklink.cli import measures, show
+    from spklink.measures.entropy import levels
+
+    conversations, speakers = options["conversations"], options["speakers"]
+    if table is not None:
+        if conversations is not None or speakers is not None:
+            raise SpklinkError("give either a table or --conversations and --speakers, not both")
+        from spklink.database.conversations import read_conversations
+
+        read = read_conversations(table)
+        conversations, speakers = len(read), len(read.speakers)
+    if conversations is None or speakers is None:
+        raise SpklinkError("give a table, or both --conversations and --speakers")
+    rows = levels(conversations, speakers)
+    if as_json:
+        counts = {"conversations": conversations, "speakers": speakers}
+        show.as_json(counts | {"levels": [asdict(row) for row in rows]})
+    else:
+        measures.levels(rows, f"{conversations} conversations, {speakers} speakers")
+
+
+def simulate(
+    folder: Simulation, *, as_json: Json = False, **options: Unpack[SimulateOptions]
+) -> None:
+    """Make a database with a known truth: conversations.csv, scores, key.csv."""
+    check_folder(folder)
+    from spklink.cli import show, summaries
+    from spklink.worlds import simulate as source
+
+    made = source.simulate(
+        shape=options["shape"],
+        conversations=options["conversations"],
+        world=options["world"],
+        eer=options["eer"],
+        seed=options["seed"],
+    )
+    files = source.write_simulation(made, folder, npz=options["npz"])
+    if as_json:
+        show.as_json(
+            {
+                "conversations": len(made.conversations),
+                "speakers": len(made.conversations.speakers),
+                "scores": int(made.llr.size + len(made.non_targets)),
+                "files": [str(path) for path in files],
+            }
+        )
+    else:
+        summaries.simulated(made, files)
+
+
+def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
+    """The paper's three tables beside what this software computes."""
+    from spklink.cli import measures, show
+    from spklink.runs import paper as source
+
+    with show.stages_on_stderr() as stages:
+        rows = source.tables_2_and_3(
+            databases=options["databases"],
+            world=options["world"],
+            eer=options["eer"],
+            seed=options["seed"],
+            tell=stages.progress,
+        )
+    if as_json:
+        show.as_json(source.as_json(rows, dict(options)))
+    else:
+        measures.paper(rows, dict(options))
+
+
+def check(table: Table, *, as_json: Json = False) -> None:
+    """What a database looks like: cliques, what can be resolved, entropies, problems."""
+    from spklink.cli import show, summaries
+    from spklink.runs.check import check as run
+
+    found = run(table)
+    if as_json:
+        show.as_json(found)
+    else:
+        summaries.description(found)

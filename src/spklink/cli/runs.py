@@ -1,0 +1,141 @@
+"""Commands that do the work: link, assign, calibrate, demo.
+
+Each checks where its results go before it begins, calls one function of the library, and shows
+what came out. What their options are is written in `settings`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+from spklink.errors import SpklinkError
+from spklink.settings import (
+    AssignOptions,
+    CalibrateOptions,
+    DemoOptions,
+    DemoOut,
+    Json,
+    LinkOptions,
+    Out,
+    OutFile,
+    Scores,
+    Table,
+)
+
+
+def assign(
+    table: Table,
+    scores: Scores,
+    out: Out,
+    *,
+    as_json: Json = False,
+    **options: Unpack[AssignOptions],
+) -> None:
+    """Find who is on which channel, from scores between conversation sides."""
+    check_folder(out)
+    from spklink.cli import show, summaries
+    from spklink.runs.assign import assign as run
+
+    with show.stages_on_stderr() as stages:
+        found = run(table, scores, out, stages=stages, **options)
+    if as_json:
+        show.as_json(found.summary() | {"notes": found.notes, "out": str(out)})
+    else:
+        summaries.assigned(found.summary(), out, found.notes)
+
+
+def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[LinkOptions]) -> None:
+    """Listen to all calls and find who is on which channel: the main job."""
+    check_folder(out)
+    from spklink.cli import measures, show, summaries
+    from spklink.report.write import write_report
+    from spklink.runs.link import link as run
+    from spklink.runs.measure import evaluate
+
+    key = options["key"]
+    with show.stages_on_stderr() as stages:
+        found = run(table, out, stages=stages, **options)
+        measured = None if key is None else evaluate(found, key, stages=stages)
+    if as_json:
+        evaluation = measured.as_json() if measured else None
+        more = {"notes": found.notes, "out": str(out), "evaluation": evaluation}
+        show.as_json(found.summary() | more)
+    else:
+        summaries.linked(found, out)
+        if measured is not None:
+            measures.evaluation(measured)
+    if options["report"]:  # last, so that whatever goes wrong here comes after the results
+        with show.stages_on_stderr() as stages:
+            page = write_report(
+                out,
+                result=found,
+                evaluation=measured,
+                key=key,
+                claimed=options["claimed"],
+                stages=stages,
+            )
+        if not as_json:
+            show.text(f"report: {page}")
+
+
+def calibrate(
+    table: Table,
+    scores: Scores,
+    out: OutFile,
+    *,
+    as_json: Json = False,
+    **options: Unpack[CalibrateOptions],
+) -> None:
+    """Learn how scores become log-likelihood-ratios: from a key, or without a single label."""
+    check_file(out)
+    from spklink.cli import show, summaries
+    from spklink.runs.calibrate import calibrate as run
+
+    with show.stages_on_stderr() as stages:
+        found = run(table, scores, out, stages=stages, **options)
+    if as_json:
+        show.as_json(found | {"out": str(out)})
+    else:
+        summaries.calibration(found, out)
+
+
+def demo(out: DemoOut, **options: Unpack[DemoOptions]) -> None:
+    """Make a small telephone database with artificial voices, link it, and measure the result."""
+    check_folder(out)
+    from spklink.cli import measures, show, summaries
+    from spklink.report.write import write_report
+    from spklink.runs.link import link as run
+    from spklink.runs.measure import evaluate
+    from spklink.worlds.voices import write_database
+
+    calls, results = out / "calls", out / "results"
+    key = calls / "key.csv"
+    with show.stages_on_stderr() as stages:
+        with stages.stage("making calls"):
+            write_database(calls, seed=options["seed"])
+        table = calls / "conversations.csv"
+        found = run(table, results, stages=stages, preset=options["preset"])
+        measured = evaluate(found, key, stages=stages)
+    show.text(f"calls with artificial voices: {calls}")
+    summaries.linked(found, results)
+    show.text()
+    measures.evaluation(measured)
+    with show.stages_on_stderr() as stages:
+        page = write_report(results, result=found, evaluation=measured, key=key, stages=stages)
+    show.text(f"report: {page}")
+
+
+def check_folder(out: Path) -> None:
+    """Said before hours of work, not after: results need a folder."""
+    for path in (out, *out.parents):
+        if path.exists():
+            if not path.is_dir():
+                raise SpklinkError(f"{path} is a file; give a folder")
+            return
+
+
+def check_file(out: Path) -> None:
+    if out.is_dir():
+        raise SpklinkError(f"{out} is a folder; give a file")
+    check_folder(out.parent)

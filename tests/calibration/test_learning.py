@@ -15,6 +15,7 @@ from spklink.calibration.weight import learn_weight
 from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
 from spklink.worlds.scorers import gaussian_mu, variance_ratio
+from spklink.worlds.shapes import as_table
 
 
 def world(**settings):
@@ -131,7 +132,7 @@ def test_wrong_lists_hurt_less_when_they_are_expected():
 def test_two_people_teach_what_is_not_resolvable():
     """Calls of pairs of people alone: nothing can be resolved, the line is learned all the same."""
     calls = [(2 * k, 2 * k + 1) for k in range(40) for _ in range(4)]
-    table = simulate.as_table(calls, np.random.default_rng(0))
+    table = as_table(calls, np.random.default_rng(0))
     made = simulate.simulate_table(table, "gaussian", 7.0, np.random.default_rng(1))
     found = calibrated(table, pairs_of(made), Choice())
     assert found.note == ""
@@ -178,7 +179,7 @@ def test_a_given_calibration_is_used_as_it_is(tmp_path):
 def test_the_weight_is_learned_where_known_channels_tell():
     """Exact PLDA ratios of people with many calls ask for w(n; beta); heavy tails do not."""
     calls = [(s, 1000 + 8 * s + k) for s in range(150) for k in range(6)]
-    table = simulate.as_table(calls, np.random.default_rng(0))
+    table = as_table(calls, np.random.default_rng(0))
     cliques = find_cliques(table)
     found = {}
     for name in ("plda", "t5"):

@@ -15,6 +15,7 @@ from spklink.posterior.inference.plan import solve_network
 from spklink.posterior.inference.simplify import is_mirrored, solve_in_pieces
 from spklink.posterior.posterior import Options
 from spklink.worlds import simulate
+from spklink.worlds.scorers import gaussian_mu
 
 SEED = 20140914
 
@@ -260,7 +261,7 @@ def test_real_calls_sized_clique_has_an_honest_answer(real_calls):
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
     on_side = speakers_on(table, truth)
     one, two = needed_sides(links, table.sides)
-    mu = simulate.gaussian_mu(0.07)
+    mu = gaussian_mu(0.07)
     llr = np.where(on_side[one] == on_side[two], mu, -mu)
     llr = llr + np.sqrt(2 * mu) * rng.standard_normal(len(llr))
     model = build_model(table, find_cliques(table), links, llr)

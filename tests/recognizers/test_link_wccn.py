@@ -11,6 +11,7 @@ from spklink.recognizers import link_wccn
 from spklink.scores.needed import known_non_targets
 from spklink.scores.trials import side_speakers
 from spklink.worlds import simulate
+from spklink.worlds.shapes import as_table, small_calls
 
 WIDTH = 80
 
@@ -25,8 +26,8 @@ def plain(vectors):
 def voices(seed=0, cliques=80):
     """Sides with strong nuisance in ten directions of eighty, and the links of their calls."""
     rng = np.random.default_rng(seed)
-    calls = simulate.small_calls(3 * cliques, rng)
-    table = simulate.as_table(calls, rng)
+    calls = small_calls(3 * cliques, rng)
+    table = as_table(calls, rng)
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
     speaker = side_speakers(table, truth)
     identity = rng.standard_normal((len(table.speakers), WIDTH))

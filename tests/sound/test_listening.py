@@ -1,0 +1,159 @@
+"""Listening through the cache: arrays of any front end, any number of tracks, background speech."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile as sf
+
+from spklink import SpklinkError
+from spklink.database.conversations import make_conversations
+from spklink.database.sides import numbered
+from spklink.sound.features import DEFAULT
+from spklink.sound.front_end import Side
+from spklink.sound.listening import hear, hear_background, load_array
+from spklink.sound.waveform import Waveform
+
+RATE = 8000
+FRONT_ENDS = [DEFAULT, Waveform(rate=8000)]
+
+
+def noise(tracks: int, seed: int, seconds: float = 3.0):
+    rng = np.random.default_rng(seed)
+    return 0.1 * rng.standard_normal((round(seconds * RATE), tracks))
+
+
+@pytest.fixture
+def calls(tmp_path):
+    """Calls of 1, 2, 3 and 4 tracks, the third in three files."""
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    names = [("0.wav",), ("1.wav",), ("2a.wav", "2b.wav", "2c.wav"), ("3.wav",)]
+    for k, files in enumerate(names):
+        sound = noise(k + 1, k)
+        parts = list(sound.T) if len(files) > 1 else [sound]
+        for name, part in zip(files, parts, strict=True):
+            sf.write(folder / name, part, RATE)
+    made = make_conversations([(f"c{k}", "a", "b") for k in range(4)], path=folder / "table.csv")
+    return replace(made, sides=numbered([1, 2, 3, 4]), audio=names)
+
+
+def heard_by(front_end, calls, tmp_path, **how):
+    how = {"min_speech": 1.0, "skip_bad": False} | how
+    return hear(calls, front_end, tmp_path / "cache", **how)
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_sides_of_calls_of_any_number_of_tracks(front_end, calls, tmp_path):
+    sound = heard_by(front_end, calls, tmp_path)
+    assert sound.marks == [""] * 10
+    assert [len(one.frames) for one in sound.heard] == [1, 2, 3, 4]
+    side = 0
+    for m, files in enumerate(calls.audio):
+        paths = tuple(calls.path.parent / name for name in files)
+        for k, expected in enumerate(front_end.hear(paths, m + 1)[0]):
+            assert np.array_equal(sound.array(side), expected.array)
+            assert sound.seconds()[side] == pytest.approx(expected.speech_seconds)
+            carries = paths[k if len(paths) > 1 else 0]
+            assert sound.table().sha256[side] == sha256(carries.read_bytes()).hexdigest()
+            side += 1
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A front end that makes two rows a side and remembers whom it heard."""
+
+    log: Path
+    version: int = 1
+
+    @property
+    def key(self):
+        return {"version": self.version}
+
+    def hear(self, files, tracks):
+        with self.log.open("a") as file:
+            file.write(f"{files[0].name} {tracks}\n")
+        row = np.arange(3, dtype=np.float32)
+        return [Side(np.stack([row, row + k]), 5.0, 9.0) for k in range(tracks)], []
+
+    def heard(self):
+        return self.log.read_text().split("\n")[:-1]
+
+
+def test_every_recording_is_listened_to_once(calls, tmp_path):
+    front_end = Counting(tmp_path / "log")
+    first = heard_by(front_end, calls, tmp_path)
+    assert front_end.heard() == ["0.wav 1", "1.wav 2", "2a.wav 3", "3.wav 4"]
+    assert first.array(5).tolist() == [[0, 1, 2], [2, 3, 4]]  # the third track of the third call
+    again = heard_by(front_end, calls, tmp_path)
+    assert again.heard == first.heard
+    assert len(front_end.heard()) == 4
+    heard_by(replace(front_end, version=2), calls, tmp_path)
+    assert len(front_end.heard()) == 8
+    sf.write(calls.path.parent / "2c.wav", noise(1, 9), RATE)
+    heard_by(front_end, calls, tmp_path)
+    assert front_end.heard()[8:] == ["2a.wav 3"]
+    fewer = replace(calls, sides=numbered([1, 2, 3, 2]))  # the same file, other tracks
+    heard_by(front_end, fewer, tmp_path)
+    assert front_end.heard()[9:] == ["3.wav 2"]
+
+
+def test_a_kill_between_both_files_costs_one_recording(calls, tmp_path):
+    front_end = Counting(tmp_path / "log")
+    before = heard_by(front_end, calls, tmp_path)
+    (tmp_path / "cache" / f"{before.heard[2].key}.json").unlink()
+    assert heard_by(front_end, calls, tmp_path).heard == before.heard
+    assert front_end.heard()[4:] == ["2a.wav 3"]
+
+
+def test_marks_of_the_tracks_of_a_call(calls, tmp_path):
+    (calls.path.parent / "2b.wav").write_bytes(b"no sound")
+    sf.write(calls.path.parent / "0.wav", noise(1, 5, 0.5), RATE)
+    with pytest.raises(SpklinkError, match=r"table\.csv: c2 channel 2: unreadable.*--on-bad-audio"):
+        heard_by(DEFAULT, calls, tmp_path)
+    sound = heard_by(DEFAULT, calls, tmp_path, skip_bad=True)
+    assert sound.marks[:6] == ["too little speech", "", "", "", "bad audio", ""]
+
+
+@pytest.fixture
+def background(tmp_path):
+    """Files of one, two and four channels, one at another rate, and one clipped: a remark."""
+    folder = tmp_path / "background"
+    (folder / "more").mkdir(parents=True)
+    sf.write(folder / "a.wav", noise(1, 1), RATE)
+    sf.write(folder / "b.flac", np.clip(noise(2, 2) * [1, 9], -1, 1), RATE)
+    sf.write(folder / "more" / "c.wav", noise(4, 3), 16000)
+    return folder
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_background_has_any_number_of_channels(front_end, background, tmp_path):
+    heard = hear_background(background, front_end, tmp_path / "cache")
+    assert [len(one.frames) for one in heard] == [1, 2, 4]
+    sides, _ = front_end.hear((background / "more" / "c.wav",), 4)
+    assert np.array_equal(load_array(tmp_path / "cache", heard[2], 3), sides[3].array)
+
+
+def test_damaged_background_is_named_or_left_out(background, tmp_path):
+    (background / "d.wav").write_bytes(b"RIFF, but no sound")
+    silent = noise(2, 4) * [1, 0]
+    sf.write(background / "e.wav", silent, RATE)  # one good channel is enough
+    sf.write(background / "f.wav", 0 * silent, RATE)
+    with pytest.raises(SpklinkError) as caught:
+        hear_background(background, DEFAULT, tmp_path / "cache")
+    text = str(caught.value)
+    assert text.startswith(f"{background}: 2 problems: d.wav: unreadable: ")
+    assert "f.wav: silent: nothing above idle noise" in text
+    assert "--on-bad-audio skip" in text
+    heard = hear_background(background, DEFAULT, tmp_path / "cache", skip_bad=True)
+    assert [len(one.frames) for one in heard] == [1, 2, 2, 4]
+    for path in background.rglob("*.*"):
+        path.write_bytes(b"no sound")
+    with pytest.raises(SpklinkError, match="6 problems"):  # skipping all of it would be no answer
+        hear_background(background, DEFAULT, tmp_path / "cache", skip_bad=True)
+    with pytest.raises(SpklinkError, match="no sound files to use as background"):
+        hear_background(tmp_path / "nothing", DEFAULT, tmp_path / "cache")

@@ -188,7 +188,23 @@ def value_of(option: Option, hint) -> st.SearchStrategy:
     return numbers if option.default is not None else st.none() | numbers
 
 
-@pytest.mark.parametrize("kind", [AssignOptions, LinkOptions])
+def parser_of(kind) -> tuple[typer.Typer, dict]:
+    """A command line of these options, and where it leaves what it was given."""
+    seen = {}
+
+    def command(table: Table, **given):
+        seen.update(given)
+
+    command.__annotations__ = {"table": Table, "given": Unpack[kind]}
+    app = typer.Typer()
+    app.command()(parsed(command))
+    return app, seen
+
+
+PARSERS = {kind: parser_of(kind) for kind in (AssignOptions, LinkOptions)}
+
+
+@pytest.mark.parametrize("kind", PARSERS)
 @given(data=st.data())
 def test_words_give_the_same_options_again(kind, data):
     options = resolved(
@@ -198,14 +214,7 @@ def test_words_give_the_same_options_again(kind, data):
             for name, (hint, option) in options_of(kind).items()
         },
     )
-    seen = {}
-
-    def command(table: Table, **given):
-        seen.update(given)
-
-    command.__annotations__ = {"table": Table, "given": Unpack[kind]}
-    app = typer.Typer()
-    app.command()(parsed(command))
+    app, seen = PARSERS[kind]
     words = split(" ".join(command_words(kind, options, Path("/data/results"))))
     app(["table.csv", *words], standalone_mode=False)
     for name, (_, option) in options_of(kind).items():

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from commands import assign
 from spklink.cli.app import app
 
 ROOT = Path(__file__).parent.parent
@@ -72,6 +73,29 @@ def test_every_option_is_explained():
             for word in (*parameter.opts, *parameter.secondary_opts):
                 if word.startswith("--") and word != "--help":
                     assert f"`{word}`" in section, f"spklink {name}: {word} is not documented"
+
+
+def test_tables_are_whole():
+    """A blank line in the middle would make text of the rest."""
+    for page in PAGES:
+        lines = ["", *page.read_text().splitlines(), ""]
+        for above, line, below in zip(lines, lines[1:], lines[2:], strict=False):
+            if line.startswith("|") and not above.startswith("|"):
+                assert below.startswith("|--"), f"{page.name}: {line[:60]}"
+
+
+def test_columns_of_files_are_documented(run, tmp_path):
+    sim, out = tmp_path / "sim", tmp_path / "out"
+    assert run("simulate", sim)[0] == 0
+    assert assign(run, sim, out, "--method", "trace")[0] == 0
+    text = (ROOT / "docs" / "files.md").read_text()
+    given, results = text.split("## What you get")
+    names = ("assignments.csv", "cliques.csv", "methods.csv")
+    for part, paths in ((given, sim.glob("*.csv")), (results, map(out.joinpath, names))):
+        for path in paths:
+            (row,) = re.findall(rf"^\| {path.name} .*", part, re.MULTILINE)
+            columns = path.read_text().splitlines()[0]
+            assert f"`{columns}`" in row.replace("[", "").replace("]", ""), path.name
 
 
 def test_links_lead_somewhere():

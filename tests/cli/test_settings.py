@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 from enum import StrEnum
 from pathlib import Path
 from shlex import split
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, Unpack
 
 import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
 
+from spklink.cli.parameters import parsed
 from spklink.errors import SpklinkError
 from spklink.settings import (
     COMMANDS,
     AssignOptions,
     LinkOptions,
     Option,
+    Table,
     command_words,
     described,
     options_json,
@@ -137,8 +143,8 @@ def test_words_are_those_not_at_their_default(tmp_path):
 
 def test_json_gives_the_same_words_wherever_one_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    given = {"known": "known.csv", "sides": "-s.csv", "calibration": "c.json", "workers": 2}
-    options = resolved(AssignOptions, given)
+    said = {"known": "known.csv", "sides": "-s.csv", "calibration": "c.json", "workers": 2}
+    options = resolved(AssignOptions, said)
     kept = options_json(AssignOptions, options, Path("out"))
     assert kept["known"] == "../known.csv"
     assert kept["calibration"] == "../c.json"
@@ -164,3 +170,56 @@ def test_settings_load_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def value_of(option: Option, hint) -> st.SearchStrategy:
+    """Anything that an option may be."""
+    word = st.text("aé -'\"$;=.0", min_size=1, max_size=6).filter(lambda w: w.strip(". ") == w)
+    if option.file and option.words():  # a word or a file
+        return st.sampled_from(option.words()) | word.map("/data/{}".format)
+    if option.file:
+        return st.none() | word.map(lambda name: Path("/data", name))
+    if option.words():
+        return st.sampled_from(option.words())
+    if hint is bool:
+        return st.booleans()
+    least = option.least if option.least is not None else -5
+    numbers = st.integers(int(least), 99) if "int" in str(hint) else st.floats(-9, 9)
+    return numbers if option.default is not None else st.none() | numbers
+
+
+def parser_of(kind) -> tuple[typer.Typer, dict]:
+    """A command line of these options, and where it leaves what it was given."""
+    seen = {}
+
+    def command(table: Table, **given):
+        seen.update(given)
+
+    command.__annotations__ = {"table": Table, "given": Unpack[kind]}
+    app = typer.Typer()
+    app.command()(parsed(command))
+    return app, seen
+
+
+PARSERS = {kind: parser_of(kind) for kind in (AssignOptions, LinkOptions)}
+
+
+@pytest.mark.parametrize("kind", PARSERS)
+@given(data=st.data())
+def test_words_give_the_same_options_again(kind, data):
+    options = resolved(
+        kind,
+        {
+            name: data.draw(value_of(option, hint))
+            for name, (hint, option) in options_of(kind).items()
+        },
+    )
+    app, seen = PARSERS[kind]
+    words = split(" ".join(command_words(kind, options, Path("/data/results"))))
+    app(["table.csv", *words], standalone_mode=False)
+    for name, (_, option) in options_of(kind).items():
+        if option.file and seen[name] not in (None, *option.words()):
+            where = os.path.normpath(Path("/data/results", seen[name]))
+            assert where == str(options[name]), name
+        else:
+            assert seen[name] == options[name], name

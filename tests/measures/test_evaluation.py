@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from spklink import build_model, evaluate, find_cliques, solve
+from spklink import build_model, find_cliques, solve
+from spklink.measures.evaluation import evaluate
 from spklink.database.labels import Labels
 from spklink.measures import evaluation
 from spklink.measures.evaluation import SCALES, best_scale, configurations, keep_cliques, table_row

@@ -30,7 +30,7 @@ from spklink.recognizers.mixture import (
     UNTRAINED,
     Blocks,
     Mixture,
-    most_components,
+    check_frames,
     statistics,
     train,
 )
@@ -64,11 +64,7 @@ def make(preset: str = "default", components: int | None = None) -> GmmUbm:
         return GmmUbm(PRESETS[preset])
     if components < 1:
         raise SpklinkError(f"--components {components}: at least 1")
-    if components > most_components():
-        raise SpklinkError(
-            f"--components {components}: no more than {most_components()}, for which the "
-            f"{MOST_FRAMES} frames that are learned from, however much speech there is, suffice"
-        )
+    check_frames(MOST_FRAMES, components)  # the most there can be: refused before any listening
     return GmmUbm(replace(PRESETS[preset], components=components))
 
 

@@ -139,18 +139,15 @@ def check_frames(total: int, components: int, max_frames: int | None = MOST_FRAM
     needed = components * (FEWEST_FRAMES if components <= LARGE else FEWEST_OF_LARGE)
     if used >= needed:
         return
-    learned = f", of which {used} are learned from," if used < total else ""
+    there = f"{total} frames of speech ({total // 100} s)"
+    if used == max_frames:
+        there = f"the {used} frames that are learned from, however much speech there is,"
     enough = max(used // FEWEST_OF_LARGE, min(used // FEWEST_FRAMES, LARGE))
+    remedy = "ask for" if used == max_frames else "add audio, give background audio or ask for"
     raise SpklinkError(
-        f"{total} frames of speech ({total // 100} s){learned} cannot train {components} "
-        f"Gaussians, which need {needed}; add audio, give background audio or ask for fewer "
+        f"{there} cannot train {components} Gaussians, which need {needed}; {remedy} fewer "
         f"components (--components {enough})"
     )
-
-
-def most_components() -> int:
-    """The largest mixture that any amount of speech can train."""
-    return MOST_FRAMES // FEWEST_OF_LARGE
 
 
 def _spread(blocks: Iterable[Singles], total: int, count: int) -> Singles:

@@ -49,7 +49,7 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
         posterior(with_key(made.conversations, pairs, made.truth, kind)(made.llr))
         for kind in ("lr", "lr-floor")
     )
-    guess = posterior(stated_default(np.append(made.llr, pairs.non_targets), "")(made.llr))
+    guess = posterior(stated_default(np.append(made.llr, pairs.non_targets.score), "")(made.llr))
     try:
         learned = label_free(pairs, posterior, "lr-floor")
         free, converged = learned.posterior, learned.converged

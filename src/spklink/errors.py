@@ -1,9 +1,13 @@
-"""The one error that spklink shows to a person: it names the place, the cause and the remedy."""
+"""The one error that spklink shows to a person: it names the place, the cause and the remedy.
+
+And what is worth saying before hours of work, not after: where results cannot go.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 
 SHOWN = 20  # problems spelled out in one message; the rest are counted
 
@@ -22,3 +26,23 @@ def problems_in(
         shown.append(f"and {len(problems) - SHOWN} more")
     count = f"{len(problems)} problems: " if len(problems) > 1 else ""
     return SpklinkError(f"{path}: {count}{'; '.join([*shown, *filter(None, [remedy])])}")
+
+
+def check_folder(out: str | PathLike[str]) -> Path:
+    """A folder that is there or can be made; the folder."""
+    folder = Path(out)
+    for path in (folder, *folder.parents):
+        if path.exists():
+            if not path.is_dir():
+                raise SpklinkError(f"{path} is a file; give a folder")
+            break
+    return folder
+
+
+def check_file(out: str | PathLike[str]) -> Path:
+    """A file that is there or can be made; the file."""
+    file = Path(out)
+    if file.is_dir():
+        raise SpklinkError(f"{file} is a folder; give a file")
+    check_folder(file.parent)
+    return file

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from spklink.cli.old_runs import assign, link  # of the library, with the signatures to come
 
+from spklink import assign, link
 from spklink.cli import app as cli
 from spklink.cli.parameters import options_class, parameters_of
 from spklink.options import REQUIRED

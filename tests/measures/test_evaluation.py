@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from spklink import build_model, find_cliques, solve
-from spklink.measures.evaluation import evaluate
 from spklink.database.labels import Labels
 from spklink.measures import evaluation
-from spklink.measures.evaluation import SCALES, best_scale, configurations, keep_cliques, table_row
+from spklink.measures.evaluation import (
+    SCALES,
+    best_scale,
+    configurations,
+    evaluate,
+    keep_cliques,
+    table_row,
+)
 from spklink.posterior import truth as posterior_truth
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import combine_prior

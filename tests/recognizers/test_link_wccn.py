@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from spklink.database.links import candidates, find_links, needed_sides
+from spklink.database.sides import speakers_on
 from spklink.measures.detection import measure
 from spklink.recognizers import link_wccn
 from spklink.scores.needed import known_non_targets
-from spklink.scores.trials import side_speakers
 from spklink.worlds import simulate
 from spklink.worlds.shapes import as_table, small_calls
 
@@ -29,7 +29,7 @@ def voices(seed=0, cliques=80):
     calls = small_calls(3 * cliques, rng)
     table = as_table(calls, rng)
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
-    speaker = side_speakers(table, truth)
+    speaker = speakers_on(table, truth)
     identity = rng.standard_normal((len(table.speakers), WIDTH))
     spread = np.where(np.arange(WIDTH) < 10, 6.0, 1.5)
     vectors = identity[speaker] + spread * rng.standard_normal((len(speaker), WIDTH))

@@ -15,12 +15,12 @@ import pytest
 import soundfile
 
 from spklink.database.labels import read_key
-from spklink.posterior.posterior import solve
-from spklink.report import write_report
 from spklink.report.graphs import layout, size_classes
 from spklink.report.page import embedded, percent
-from spklink.runs.assign import assign, load
-from spklink.runs.link import Settings, link
+from spklink.report.write import write_report
+from spklink.runs.assign import assign
+from spklink.runs.folder import load
+from spklink.runs.link import link
 from spklink.worlds.simulate import simulate, write_simulation
 from spklink.worlds.voices import RATE, call, make_voices
 
@@ -123,7 +123,7 @@ def broken(tmp_path_factory) -> Path:
     write_table(folder / "c.csv", [("conversation", "audio", "participants"), *rows])
     for name in calls.ids:
         (folder / f"{name}.wav").write_bytes(b"not sound")
-    link(folder / "c.csv", folder / "out", settings=Settings(skip_bad_audio=True))
+    link(folder / "c.csv", folder / "out", on_bad_audio="skip")
     write_report(folder / "out")
     return folder / "out"
 
@@ -239,21 +239,21 @@ def test_the_paper_stands_beside_our_values(keyed):
 def test_expected_targets_are_those_of_the_posterior(keyed):
     """One of the side pairs of every link is the same person, so they add up to the links."""
     counts = numbers_of(keyed)["recognizer"]["histograms"][-1]["table"]["counts"]
-    database, _ = load(keyed)
-    assert counts["expected targets"] == pytest.approx(len(database.links.pair), rel=0.001)
-    assert counts["targets by the key"] == len(database.links.pair)
+    links = load(keyed).evidence.links
+    assert counts["expected targets"] == pytest.approx(len(links.pair), rel=0.001)
+    assert counts["targets by the key"] == len(links.pair)
     with np.load(keyed / "llrs.npz", allow_pickle=False) as arrays:
         pairs = len(arrays["score"])
-    assert counts["non-targets by the key"] == pairs - len(database.links.pair)
-    strangers = pairs - 4 * len(database.links.first)  # the file may hold known non-targets too
+    assert counts["non-targets by the key"] == pairs - len(links.pair)
+    strangers = pairs - 4 * len(links.first)  # the file may hold known non-targets too
     assert counts.get("known non-targets", 0) == strangers
 
 
 def test_evidence_is_the_difference_of_two_likelihoods(keyed):
     """All evidence of a conversation, and nothing else, is what its exchange would cost."""
-    database, options = load(keyed)
-    posterior = solve(database.model, options=options)
-    table, model = database.conversations, posterior.model
+    result = load(keyed)
+    posterior = result.posterior
+    table, model = result.conversations, posterior.model
     row = next(r for r in numbers_of(keyed)["conversations"] if 0 < len(r["evidence"]) < 4)
     m = table.index()[row["conversation"]]
     gain = []
@@ -269,10 +269,10 @@ def test_evidence_is_the_difference_of_two_likelihoods(keyed):
 
 def test_suspects_are_the_wrong_claims(keyed):
     found = numbers_of(keyed)["suspicious"]
-    database, _ = load(keyed)
-    claimed = read_key(keyed.parent / "claimed.csv", database.conversations).bits
-    truth = read_key(keyed.parent / "key.csv", database.conversations).bits
-    exchanged = {database.conversations.ids[m] for m in np.flatnonzero(claimed != truth)}
+    table = load(keyed).conversations
+    claimed = read_key(keyed.parent / "claimed.csv", table).bits
+    truth = read_key(keyed.parent / "key.csv", table).bits
+    exchanged = {table.ids[m] for m in np.flatnonzero(claimed != truth)}
     suspected = {row["conversation"] for row in found["rows"]}
     assert len(suspected & exchanged) >= 0.7 * len(exchanged)
     assert found["count"] == numbers_of(keyed)["found"]["suspicious"] == len(found["rows"])
@@ -416,7 +416,7 @@ def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypat
     numbers = numbers_of(tmp_path / "out")
     assert sum(row[2] + row[3] for row in numbers["recognizer"]["speech"]["rows"]) == 8
     assert numbers["provenance"]["command"] == (
-        "spklink link conversations.csv -o OUT --components 8"
+        f"spklink link ../../{calls.name}/conversations.csv -o . --components 8"
     )
     code, text, _ = run(*words, "--no-report")
     assert code == 0
@@ -425,7 +425,7 @@ def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypat
     def fail(*_, **__):
         raise OSError("no room for the page")
 
-    monkeypatch.setattr("spklink.report.write_report", fail)
+    monkeypatch.setattr("spklink.report.write.write_report", fail)
     code, text, err = run(*words)
     assert code == 2
     assert "who is where" in text  # the results are complete and told

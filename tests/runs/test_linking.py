@@ -17,9 +17,7 @@ import pytest
 import soundfile
 
 from spklink import SpklinkError, read_conversations, read_key
-from spklink.calibration.choice import Choice
-from spklink.posterior.posterior import Options
-from spklink.runs.link import Settings, link
+from spklink.runs.link import link
 from spklink.worlds.voices import RATE, call, make_voices
 
 SMALL = {"components": 16}  # Gaussians: enough for a few minutes of artificial speech
@@ -65,15 +63,7 @@ def is_result(path: Path) -> bool:
 
 
 def run(calls: Path, out: Path, *, workers: int = 1, table: str = "conversations.csv", **more):
-    claimed, known = more.pop("claimed", None), more.pop("known", None)
-    return link(
-        calls / table,
-        out,
-        settings=Settings(**{**SMALL, **more}),
-        claimed=claimed,
-        known=known,
-        options=Options(workers=workers),
-    )
+    return link(calls / table, out, workers=workers, **{**SMALL, **more})
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +152,7 @@ def test_claims_are_checked_and_never_used(calls, linked, tmp_path):
     write_table(tmp_path / "claimed.csv", ["conversation", "channel", "speaker"], claims)
     found = run(calls, tmp_path / "out", claimed=tmp_path / "claimed.csv")
     suspects = rows_of(tmp_path / "out" / "suspects.csv")
-    assert found.suspects == 1
+    assert len(found.listening.suspects) == 1
     assert [s["conversation"] for s in suspects] == [wrong["conversation"]]
     assert suspects[0]["claimed"] == f"{other};{wrong['speaker']}"
     assert suspects[0]["suggested"] == f"{wrong['speaker']};{other}"
@@ -198,7 +188,7 @@ def test_bad_audio_stops_the_run_and_names_everything(damaged, tmp_path):
 
 def test_bad_audio_can_be_left_out(damaged, tmp_path):
     out = tmp_path / "out"
-    run(damaged, out, skip_bad_audio=True)
+    run(damaged, out, on_bad_audio="skip")
     marks = {(s["conversation"], s["channel"]): s["mark"] for s in rows_of(out / "sides.csv")}
     assert marks["c0", "1"] == marks["c0", "2"] == marks["c1", "2"] == "bad audio"
     assert marks["c1", "1"] == ""
@@ -257,11 +247,15 @@ def test_calls_without_audio_are_named(write, tmp_path):
         link(table, tmp_path / "out")
 
 
-def test_bad_settings():
-    with pytest.raises(SpklinkError, match="preset 'best'"):
-        Settings(preset="best").recognizer()
-    with pytest.raises(SpklinkError, match="at least 1"):
-        Settings(components=0).recognizer()
+def test_bad_settings(calls):
+    for bad, message in (
+        ({"preset": "best"}, "preset: 'best'"),
+        ({"components": 0}, "at least 1"),
+        ({"recognizer": "none"}, "recognizer: 'none'"),
+        ({"metod": "auto"}, "did you mean 'method'"),
+    ):
+        with pytest.raises(SpklinkError, match=message):
+            link(calls / "conversations.csv", **bad)
 
 
 def command(calls: Path, out: Path) -> list[str]:
@@ -300,11 +294,11 @@ def test_real_calls_without_a_label(real_calls, tmp_path):
         real_calls / "conversations.csv",
         out,
         claimed=real_calls / "claimed.csv",
-        options=Options(workers=2),
+        workers=2,
     )
-    table = found.result.database.conversations
+    table = found.conversations
     truth = read_key(real_calls / "key.csv", table).bits
-    assert (found.result.posterior.best == truth).all()
+    assert (found.posterior.best == truth).all()
     claimed = read_key(real_calls / "claimed.csv", table).bits
     exchanged = {table.ids[m] for m in np.flatnonzero(claimed != truth)}
     assert len(exchanged) == 21
@@ -316,7 +310,7 @@ def test_every_recording_broken(calls, tmp_path):
     for k in range(len(PAIRS)):
         (tmp_path / f"{k}.wav").write_bytes(b"not sound")
     shutil.copy(calls / "conversations.csv", tmp_path)
-    found = run(tmp_path, tmp_path / "out", skip_bad_audio=True)
+    found = run(tmp_path, tmp_path / "out", on_bad_audio="skip")
     assert any("no side of any recording" in note for note in found.notes)
     assert {r["probability"] for r in rows_of(tmp_path / "out" / "assignments.csv")} == {"0.5"}
     assert len(rows_of(tmp_path / "out" / "problems.csv")) >= len(PAIRS)
@@ -358,11 +352,11 @@ def test_voices_compared_twice_give_the_same_bytes_anywhere(many_calls, tmp_path
         many_calls,
         tmp_path / "three",
         cache=tmp_path / "one" / "cache",
-        calibration=Choice(tmp_path / "one" / "calibration.json"),
+        calibration=tmp_path / "one" / "calibration.json",
         **small,
     )
     assert again.calibrated.calibration == found.calibrated.calibration
-    same = found.result.posterior.exchanged
-    assert np.allclose(again.result.posterior.exchanged, same, atol=1e-6)
+    same = found.posterior.exchanged
+    assert np.allclose(again.posterior.exchanged, same, atol=1e-6)
     once = run(many_calls, tmp_path / "four", cache=tmp_path / "one" / "cache", link_wccn=False)
     assert once.calibrated.first is None

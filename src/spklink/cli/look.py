@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from spklink.cli.runs import check_folder
-from spklink.errors import SpklinkError
+from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
     CountedTable,
     EntropyOptions,

@@ -6,10 +6,9 @@ what came out. What their options are is written in `settings`.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Unpack
 
-from spklink.errors import SpklinkError
+from spklink.errors import check_file, check_folder
 from spklink.settings import (
     AssignOptions,
     CalibrateOptions,
@@ -124,18 +123,3 @@ def demo(out: DemoOut, **options: Unpack[DemoOptions]) -> None:
     with show.stages_on_stderr() as stages:
         page = write_report(results, result=found, evaluation=measured, key=key, stages=stages)
     show.text(f"report: {page}")
-
-
-def check_folder(out: Path) -> None:
-    """Said before hours of work, not after: results need a folder."""
-    for path in (out, *out.parents):
-        if path.exists():
-            if not path.is_dir():
-                raise SpklinkError(f"{path} is a file; give a folder")
-            return
-
-
-def check_file(out: Path) -> None:
-    if out.is_dir():
-        raise SpklinkError(f"{out} is a folder; give a file")
-    check_folder(out.parent)

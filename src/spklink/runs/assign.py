@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, Unpack
 
 from spklink.calibration.choice import NONE, Choice, calibrated
@@ -12,11 +11,12 @@ from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import Labels, read_known
 from spklink.database.links import find_links
+from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import solve
 from spklink.runs.evidence import Evidence
-from spklink.runs.folder import make_folder, solving
+from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
@@ -43,7 +43,7 @@ def assign(
     also written to that folder.
     """
     asked, stages = resolved(AssignOptions, options), stages or Stages()
-    folder = None if out is None else make_folder(Path(out))
+    folder = None if out is None else check_folder(out)
     choice = Choice.of(asked)
     weight = asked_weight(asked["weight"], asked["beta"])
     with stages.stage("reading the table"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any, Unpack
 
 from spklink.calibration.choice import Choice, learn
 from spklink.database.conversations import read_conversations
 from spklink.database.labels import read_key
-from spklink.errors import SpklinkError
+from spklink.errors import check_file
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import Options
@@ -32,8 +31,7 @@ def calibrate(
     """How scores become log-likelihood-ratios: what `assign` takes as `calibration`, as a
     dictionary and, with `out`, as a JSON file. Refused where there is too little to learn from."""
     asked, stages = resolved(CalibrateOptions, options), stages or Stages()
-    if out is not None and Path(out).is_dir():
-        raise SpklinkError(f"{out}: is a folder; a calibration is one file")
+    file = None if out is None else check_file(out)
     weight, choice = asked_weight(asked["weight"], asked["beta"]), Choice.of(asked)
     with stages.stage("reading the table"):
         tables = {"known": asked["known"], "sides": asked["sides"], "key": asked["key"]}
@@ -52,7 +50,7 @@ def calibrate(
             options=Options(seed=asked["seed"], workers=asked["workers"]),
             tell=stages.progress,
         )
-    if out is not None:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
-        write_json(out, found)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, found)
     return found

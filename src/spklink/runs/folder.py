@@ -18,7 +18,7 @@ from spklink import __version__
 from spklink.database.conversations import read_conversations
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
-from spklink.errors import SpklinkError
+from spklink.errors import SpklinkError, check_folder
 from spklink.options import options_json, relative
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
@@ -62,9 +62,8 @@ REPORTS = ("report.html", "report.json")
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder, made where it is not there; before any long work, so that it can be."""
-    if folder.exists() and not folder.is_dir():
-        raise SpklinkError(f"{folder}: is a file; results need a folder")
+    """The folder, made where it is not there."""
+    check_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

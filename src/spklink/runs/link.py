@@ -20,6 +20,7 @@ from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import Labels, read_key
 from spklink.database.links import find_links
+from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import Options
@@ -29,7 +30,7 @@ from spklink.recognizers.training import Trained, Trainer, name_of, prepare
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspect_rows
 from spklink.runs.evidence import Evidence
-from spklink.runs.folder import make_folder, solving
+from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.recipe import Recipe, recipe_of
 from spklink.runs.result import Listening, Result
@@ -56,7 +57,7 @@ def link(
     `recognizer` may also be an object of your own (see spklink.recognizers.recognizer).
     """
     asked, stages = resolved(LinkOptions, options), stages or Stages()
-    folder = None if out is None else make_folder(Path(out))
+    folder = None if out is None else check_folder(out)
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
         case = Case.read(table, asked, plan)

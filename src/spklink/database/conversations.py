@@ -40,10 +40,6 @@ class Conversations:
     group: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     path: Path = Path()
 
-    @property
-    def participants(self) -> NDArray[np.int32]:  # to go: two_each() of module `sides`
-        return self.people.reshape(-1, TWO)
-
     def __len__(self) -> int:
         return len(self.ids)
 

@@ -79,16 +79,15 @@ class SideFinder:
         has no such track."""
         m = self.where.get(conversation)
         if m is None:
-            m = self.where.get(conversation.strip(), NO_CONVERSATION)
+            m = self.where.get(conversation.strip())
+            if m is None:  # it may have any number of tracks
+                return NO_CONVERSATION
         k = self.track.get(track)
         if k is None:
             k = self.track.get(track.strip())
-        if k is None:
+        if k is None or self.start[m] + k >= self.start[m + 1]:
             return NO_TRACK
-        if m < 0:
-            return NO_CONVERSATION
-        side = self.start[m] + k
-        return side if side < self.start[m + 1] else NO_TRACK
+        return int(self.start[m] + k)
 
     def tracks(self) -> str:
         """What a track may be called, for messages."""

@@ -27,7 +27,6 @@ FEW_OF_A_SIZE = 8
 MOST_IN_ONE = 600  # conversations; a larger clique is drawn as circles of speakers
 CIRCLES = 36
 MOST_LISTED = 5  # conversations named at an edge of circles
-ORDER = [*(name for name, _ in KINDS), "unresolvable"]
 Drawing = dict[str, Any]
 
 
@@ -93,7 +92,7 @@ def draw(results: Results, k: int) -> Drawing:
     cliques = results.posterior.model.cliques
     members = cliques.members(k)
     nodes, ends = np.unique(two_each(speaker_nodes(results.table))[members], return_inverse=True)
-    ends = ends.reshape(-1, 2)
+    ends = two_each(ends)
     low = results.posterior.confidence()[1][members]
     drawing = {
         "clique": k + 1,

@@ -60,7 +60,7 @@ def notes(run: Run) -> list[str]:
 def _about_the_recognizer(run: Run) -> list[str]:
     """A recognizer in the cache is used again when calls are added: results depend on its past."""
     made, options, told = run.get("recognizer") or {}, run["options"], []
-    trained, recordings = made.get("trained_on", 0), made.get("recordings", 0)
+    trained, recordings = made.get("trained_on") or 0, made.get("recordings") or 0
     if options.get("recognizer") not in recognizers():
         told.append(
             f"The recognizer ({options.get('recognizer')}) was handed over by a program; the "

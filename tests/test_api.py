@@ -139,7 +139,7 @@ def test_results_are_objects(made, files, tmp_path):
     found = spklink.assign(
         files / "conversations.csv", files / "scores.csv", calibration="labelfree"
     )
-    assert repr(found).startswith("<spklink assign: 348 conversations of 356 speakers, ")
+    assert repr(found).startswith("<spklink: 348 conversations of 356 speakers, ")
     assert len(repr(found)) < 120
     frame = found.to_pandas()
     assert list(frame.columns)[:4] == ["conversation", "channel", "speaker", "probability"]
@@ -157,6 +157,23 @@ def test_results_are_objects(made, files, tmp_path):
     assert spklink.write_report(folder, key=pandas.read_csv(files / "key.csv")).exists()
     copy = again.save(tmp_path / "copy")
     assert spklink.load(copy).to_pandas().equals(again.to_pandas())
+
+
+def test_measures_are_objects_too(files):
+    table, scores, key = (files / f"{name}.csv" for name in ("conversations", "scores", "key"))
+    result = spklink.assign(table, scores, known=pandas.read_csv(key).head(60))
+    measured = spklink.evaluate(result, key)
+    frame = measured.to_pandas()
+    assert frame["conversations"].tolist()[-3:] == ["resolvable", "at least two", "all"]
+    assert frame["cliques"].tolist()[-1] == 122
+    hidden = spklink.consistency(result)
+    assert hidden.to_pandas()["count"].sum() == hidden.conversations > 20
+    detection = spklink.detect(table, scores, key)
+    assert detection.to_pandas().set_index("measure")["value"]["eer"] == detection.eer
+    for one in (measured, hidden, detection):
+        assert repr(one).startswith("<spklink: ")
+        assert len(repr(one)) < 160
+        assert one._repr_html_().count("<table>") == 1
 
 
 def test_names_in_a_notebook_are_text():

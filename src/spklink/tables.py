@@ -24,10 +24,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from spklink.errors import SpklinkError, problems_in
+from spklink.shown import Probability
 
 csv.field_size_limit(1 << 24)
 TEMPORARY = "writing"  # ending of files that are not whole yet
-NUMBERS = {"probability", "low", "high"}  # columns that are written with ten digits
 SEPARATOR = ";"  # between several things in one cell: participants, files
 Table = Any  # a path, a Content, a DataFrame, or an iterable of mappings: pandas is not imported
 
@@ -260,20 +260,7 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any,
                 np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
-def to_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
-    """A pandas DataFrame; text that is a number in every row becomes numbers."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("DataFrames need pandas: pip install 'spklink[pandas]'") from None
-    frame = pandas.DataFrame(list(rows), columns=list(columns))
-    for name in NUMBERS.intersection(columns):
-        frame[name] = frame[name].astype(float)
-    return frame
-
-
-def probability_text(value: float) -> str:
+def probability_text(value: float) -> Probability:
     """A probability for a table: ten significant digits, never rounded up to certainty."""
-    if value < 1.0 and float(f"{value:.10g}") == 1.0:
-        return repr(value)
-    return f"{value:.10g}"
+    short = f"{value:.10g}"
+    return Probability(repr(value) if value < 1.0 and float(short) == 1.0 else short)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spklink import SpklinkError, read_conversations
+from spklink.errors import problems_in
 
 HEADER = "conversation,audio,participants\n"
 
@@ -147,3 +148,14 @@ def test_real_table(real_calls):
     table = read_conversations(real_calls / "conversations.csv")
     assert len(table) == 420
     assert len(table.speakers) == 30
+
+
+def test_a_name_with_the_separator_of_names_is_refused(write):
+    """In the long form it could be typed; in tables of results it would be taken for two names."""
+    text = message(write("c.csv", "conversation,participant\nx,a;b\nx,c\n"))
+    assert "row 2: participant 'a;b' contains ';'" in text
+
+
+def test_a_remedy_is_not_counted_as_a_problem():
+    assert str(problems_in("f", ["one", "two"], "do this")) == "f: 2 problems: one; two; do this"
+    assert str(problems_in("f", ["one"], "do this")) == "f: one; do this"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import itertools
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -18,6 +20,7 @@ import soundfile
 
 from made_calls import PAIRS, write_table
 from spklink import SpklinkError, read_conversations, read_key
+from spklink.report import provenance
 from spklink.runs.link import link
 from spklink.worlds.voices import RATE, call, make_voices
 
@@ -261,6 +264,36 @@ def test_killed_twenty_times_ends_with_the_same_bytes(calls, tmp_path):
         subprocess.run(command(calls, out), check=True, capture_output=True)
         assert content(out) == expected
         shutil.rmtree(out)
+
+
+def test_the_command_in_the_report_gives_the_results_again(calls, tmp_path):
+    """Run inside the folder of the results, as the report says; all paths lead somewhere."""
+    out, known = tmp_path / "some where" / "out", tmp_path / "known channels.csv"
+    write_table(known, ["conversation", "channel", "speaker"], [("c0", 1, "a")])
+    run(calls, out, known=known, claimed=calls / "key.csv", min_speech=1.5, seed=3, all_pairs=True)
+    again = provenance.command(json.loads((out / "run.json").read_text()))
+    before = content(out)
+    before.pop("run.json")
+    assert "--known" in again
+    assert "--all-pairs" in again
+    for name in before:
+        (out / name).unlink()
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", f"{again} --no-report"], cwd=out, env=environment, check=True)
+    after = content(out)
+    after.pop("run.json")
+    assert after == before
+
+
+def test_results_stand_on_their_own(calls, linked):
+    """Paths in the results lead to the recordings, and their hashes say which these are."""
+    table = read_conversations(linked / "conversations.csv")
+    sides = rows_of(linked / "sides.csv")
+    for m, (name,) in enumerate(table.audio):
+        file = linked / name
+        assert file.resolve() == (calls / f"{m}.wav").resolve()
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert {s["sha256"] for s in sides if s["conversation"] == table.ids[m]} == {digest}
 
 
 def test_real_calls_without_a_label(real_calls, tmp_path):

@@ -32,6 +32,7 @@ from scipy.special import ndtr, ndtri, xlogy
 from spklink.errors import SpklinkError
 from spklink.scores.pooling import Blocks, Steps, blocks_of, steps_of
 from spklink.scores.ranking import Array, Counts, Floats, Keys, Ranking, scores_of, sign_of
+from spklink.shown import Rows, Shown
 
 Point = tuple[float, float, float]
 Warp = Callable[[float], float]
@@ -48,8 +49,8 @@ COSTS: dict[str, tuple[Point, ...]] = {
 SPAN = 512  # factors up to 2 that are multiplied before one logarithm is taken
 
 
-@dataclass(frozen=True)
-class Detection:
+@dataclass(frozen=True, repr=False)
+class Detection(Shown):
     """Rates and costs as shares, Cllr in bits."""
 
     targets: int
@@ -60,6 +61,16 @@ class Detection:
     min_cllr: float
     calibration_loss: float
     min_dcf: dict[str, float]
+
+    def _sentence(self) -> str:
+        return (
+            f"{self.targets} same-speaker and {self.nontargets} different-speaker scores, "
+            f"EER {100.0 * self.eer:.2f} %, Cllr {self.cllr:.4f}"
+        )
+
+    def _rows(self) -> Rows:
+        costs = asdict(self)
+        return ["measure", "value"], [*costs.items(), *costs.pop("min_dcf").items()]
 
     def as_json(self) -> dict[str, Any]:
         """JSON has no infinity: Cllr is null when a trial is certain, and wrong."""

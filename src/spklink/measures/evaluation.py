@@ -7,7 +7,7 @@ is the other half of an evaluation: module `reliability`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from math import exp, log
 from typing import Any
 
@@ -27,6 +27,7 @@ from spklink.measures.reliability import (
 from spklink.posterior.likelihood import Model, restrict
 from spklink.posterior.posterior import Options, Posterior, solve
 from spklink.posterior.truth import CliqueScores, score_cliques
+from spklink.shown import Rows, Shown
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
@@ -62,8 +63,10 @@ class Row:
         )
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
+    """How good the probabilities of a database are."""
+
     total: int
     wrong: int
     without_key: int
@@ -101,6 +104,22 @@ class Evaluation:
             "reliability": bins_json(self.reliability, "cliques"),
             "marginals": self.marginals.as_json(),
         }
+
+    def _sentence(self) -> str:
+        resolvable = self.resolvable
+        return (
+            f"{self.total} conversations with a key, {self.wrong} wrong in resolvable cliques; "
+            f"{resolvable.clique_errors} of {resolvable.cliques} resolvable cliques wrong"
+        )
+
+    def _rows(self) -> Rows:
+        """Tables 2 and 3: one row a size of cliques, then the totals."""
+        rows = [(str(row.conversations), row) for row in self.by_size]
+        rows += [("resolvable", self.resolvable), ("at least two", self.at_least_two)]
+        rows.append(("all", self.all))
+        names = [one.name for one in fields(Row) if one.name not in ("conversations", "intervals")]
+        cells = ([title, *(getattr(row, name) for name in names)] for title, row in rows)
+        return ["conversations", *names], cells
 
 
 def ends(intervals: Intervals) -> dict[str, float | None]:

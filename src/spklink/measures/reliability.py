@@ -7,7 +7,7 @@ ones is held against the mean probability of a bin. `hide_known` does so without
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from math import isfinite
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spklink.posterior.likelihood import Model
 from spklink.posterior.posterior import Options, solve
+from spklink.shown import Rows, Shown
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
@@ -37,8 +38,8 @@ class Reliability:
     observed_high: float
 
 
-@dataclass(frozen=True)
-class Marginals:
+@dataclass(frozen=True, repr=False)
+class Marginals(Shown):
     """How good the probabilities of single conversations are: those of resolvable cliques, or some
     whose channels were known and hidden. Estimates and intervals count by their middle."""
 
@@ -51,6 +52,14 @@ class Marginals:
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"reliability": bins_json(self.reliability, "conversations")}
+
+    def _sentence(self) -> str:
+        expected = "" if self.expected_wrong is None else f" ({self.expected_wrong:.2f} expected)"
+        return f"{self.conversations} conversations, {self.wrong} wrong{expected}"
+
+    def _rows(self) -> Rows:
+        """Their reliability."""
+        return [one.name for one in fields(Reliability)], map(astuple, self.reliability)
 
 
 def bins_json(bins: list[Reliability], name: str) -> list[dict[str, Any]]:

@@ -288,6 +288,7 @@ def times_tables(times: Numbers) -> list[Table]:
     for title, part in parts:
         if part:
             rows = [[stage, seconds] for stage, seconds in part["seconds"].items()]
-            rows.append(["peak memory, MB", round(part["peak_memory_bytes"] / 1e6, 1)])
+            if part["peak_memory_bytes"] is not None:
+                rows.append(["peak memory, MB", round(part["peak_memory_bytes"] / 1e6, 1)])
             tables.append({"title": title, "columns": ["stage", "seconds"], "rows": rows})
     return tables

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spklink.calibration.choice import Calibrated
 from spklink.calibration.pairs import Pairs
@@ -19,13 +18,8 @@ from spklink.runs.inputs import Inputs
 from spklink.runs.rows import ASSIGNMENTS, assignment_rows
 from spklink.runs.stages import Stages
 from spklink.scores.needed import SideScores, needed_and
+from spklink.shown import Rows, Shown
 from spklink.sound.speech_table import SpeechTable
-from spklink.tables import to_frame
-
-if TYPE_CHECKING:
-    import pandas
-
-SHOWN = 10  # rows of a notebook's table
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Listening:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Shown):
     """Who is on which channel, how sure, and all that led to it."""
 
     command: str  # link or assign
@@ -89,18 +83,11 @@ class Result:
             "suspects": None if suspects is None else len(suspects),
         }
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows of assignments.csv, with numbers as numbers."""
-        return to_frame(ASSIGNMENTS, assignment_rows(self.conversations, self.posterior))
-
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write everything to a folder, as the command line does; returns it."""
         from spklink.runs.folder import write_folder
 
         return write_folder(self, Path(folder))
-
-    def __repr__(self) -> str:
-        return f"<spklink {self.command}: {self._sentence()}>"
 
     def _sentence(self) -> str:
         found = summary(self.conversations, self.posterior)
@@ -111,22 +98,9 @@ class Result:
             f"{found['settled_99']} settled, {bits} bits open"
         )
 
-    def _repr_html_(self) -> str:
-        """The first rows, for notebooks; names are text and nothing else."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in ASSIGNMENTS)
-        rows: list[str] = []
-        for row in assignment_rows(self.conversations, self.posterior):
-            if len(rows) == SHOWN:
-                break
-            cells = "".join(f"<td><bdi>{escape(str(value))}</bdi></td>" for value in row)
-            rows.append(f"<tr>{cells}</tr>")
-        more = len(self.conversations.sides) - len(rows)
-        rest = f"<p>and {more} more rows: .to_pandas(), .save(folder)</p>" if more else ""
-        body = "".join(rows)
-        return (
-            f"<p>{escape(self._sentence())}</p><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{rest}"
-        )
+    def _rows(self) -> Rows:
+        """Those of assignments.csv."""
+        return ASSIGNMENTS, assignment_rows(self.conversations, self.posterior)
 
 
 def summary(table: Conversations, posterior: Posterior) -> dict[str, Any]:

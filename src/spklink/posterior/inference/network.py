@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.arrays import ranges, sums
+from spklink.arrays import EQUAL, ranges, sums
 from spklink.posterior.likelihood import Model
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 # Log-probabilities closer than this are equal: far above the rounding errors of sums of ordinary
 # scores (some 1e-12), far below any difference that scores with six digits can mean.
-TIE = 1e-9
+TIE = EQUAL
 
 
 @dataclass(frozen=True)

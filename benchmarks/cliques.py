@@ -18,7 +18,7 @@ from spklink.database.cliques import find_cliques
 from spklink.posterior.inference.enumeration import enumerate_all
 from spklink.posterior.inference.network import Network, Networks, condition, take
 from spklink.posterior.likelihood import build_model, join
-from spklink.runs.assign import peak_memory
+from spklink.runs.stages import peak_memory
 from spklink.worlds.simulate import simulate
 
 CLIQUES = 1000
@@ -114,17 +114,21 @@ def million_conversations() -> None:
 
 def million() -> None:
     from spklink.database.conversations import Conversations
+    from spklink.database.sides import numbered
 
     rng = np.random.default_rng(0)
     # Cliques of three calls on average: every call is between two people of one small circle.
     circle = rng.integers(0, MILLION // 3, MILLION)
     first = rng.integers(0, 3, MILLION)
     second = (first + 1 + rng.integers(0, 2, MILLION)) % 3
-    participants = np.stack([3 * circle + first, 3 * circle + second], 1).astype(np.int32)
+    people = np.stack([3 * circle + first, 3 * circle + second], 1).astype(np.int32).ravel()
+    two = numbered(np.full(MILLION, 2).tolist())
     table = Conversations(
         ids=[f"c{k}" for k in range(MILLION)],
         speakers=[f"s{k}" for k in range(MILLION + 3)],
-        participants=participants,
+        listing=two,
+        people=people,
+        sides=two,
         audio=[()] * MILLION,
         prior=np.full(MILLION, 0.5),
         group=np.zeros(MILLION, np.int32),

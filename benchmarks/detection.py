@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.measures.detection import COSTS, Detection, measure, order
-from spklink.runs.assign import peak_memory
+from spklink.runs.stages import peak_memory
 from timing import once, ratio, seconds, show
 
 Singles = NDArray[np.float32]

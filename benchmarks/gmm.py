@@ -23,7 +23,7 @@ from spklink.recognizers import gmm_ubm, normalise
 from spklink.recognizers import mixture as gmm
 from spklink.recognizers.mixture import Mixture, expectation, maximisation, statistics
 from spklink.recognizers.products import all_pairs, pair_scores, table
-from spklink.runs.assign import peak_memory
+from spklink.runs.stages import peak_memory
 
 Singles = NDArray[np.float32]
 WIDTH = 60

@@ -23,7 +23,7 @@ from spklink.posterior.inference.plan import Budget, solve_network
 from spklink.posterior.inference.roof import find_optimum
 from spklink.posterior.likelihood import Model, build_model
 from spklink.posterior.posterior import Options, solve
-from spklink.runs.assign import peak_memory
+from spklink.runs.stages import peak_memory
 from spklink.worlds.simulate import Simulation, simulate
 
 MU_2 = 15.87  # equal error rate in per cent at which calibrated Gaussian scores have mu = 2

@@ -19,11 +19,11 @@ import matplotlib.pyplot as plt
 from large import clique
 from spklink.errors import SpklinkError
 from spklink.posterior.inference.plan import Budget, solve_network
+from spklink.posterior.inference.table import METHODS
 
 OUT = Path(__file__).parent.parent / "docs" / "inference-time.svg"
 STAR = (6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 50, 100, 200, 400, 800, 1600)
 NETWORK = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-METHODS = ("enumerate", "trace", "tree", "certified", "sample", "bp")
 TOO_LONG = 8.0  # seconds: a method is not tried on larger cliques after that
 
 

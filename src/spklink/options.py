@@ -37,6 +37,7 @@ class Option:
     choices: Callable[[], tuple[str, ...]] | tuple[str, ...] = ()
     least: float | None = None
     file: bool = False  # a file or folder; one that also has choices takes these words or a file
+    table: bool = False  # a file that is a table: the library also takes a DataFrame, or rows
     flags: tuple[str, ...] = ()  # on the command line, where not simply --the-name
     argument: str = ""  # on the command line an argument, shown under this name
     matters: bool = True  # False: the results are the same whatever it is
@@ -48,6 +49,10 @@ class Option:
     def flags_of(self, name: str) -> tuple[str, ...]:
         """How it is written on the command line, the long form first."""
         return self.flags or (f"--{name.replace('_', '-')}",)
+
+    def is_path(self, hint: Any) -> bool:
+        """Whether its values are paths: a file that cannot also be a word."""
+        return self.file and hint is not str
 
     def about(self) -> str:
         """Its help, with the choices."""
@@ -99,10 +104,13 @@ def checked(name: str, hint: Any, option: Option, value: Any) -> Any:
     if value is REQUIRED:
         raise SpklinkError(f"{name}: is missing; {option.help}")
     kinds, optional = _kinds(hint)
+    kinds = [Path] if option.is_path(hint) else kinds
     if value is None and optional:
         return None
     if isinstance(value, Enum):
         value = value.value
+    if option.table and not isinstance(value, (str, os.PathLike)):
+        return value  # whoever reads it says what is wrong with it
     converted = _converted(kinds, value)
     if converted is None:
         what = " or ".join(NAMES[kind] for kind in kinds)
@@ -122,7 +130,9 @@ def _check_choice(name: str, option: Option, value: Any) -> None:
 
 
 def _kinds(hint: Any) -> tuple[list[Any], bool]:
-    """The types of a union, and whether None is among them."""
+    """The types of a union, and whether None is among them; anything may be None."""
+    if hint is Any:
+        return [object], True
     union = get_origin(hint) in (Union, types.UnionType)
     parts = get_args(hint) if union else (hint,)
     kinds = [part for part in parts if part is not types.NoneType]
@@ -241,6 +251,8 @@ def plain(option: Option, value: Any, base: Path | None) -> Any:
     if value is None or not option.file or value in option.words():
         known = value is None or isinstance(value, (bool, int, float, str))
         return value if known else getattr(value, "name", type(value).__name__)
+    if not isinstance(value, (str, os.PathLike)):  # a table that came from no file
+        return type(value).__name__
     text = Path(value).as_posix() if base is None else relative(Path(value), base)
     return f"./{text}" if text.startswith("-") or text in option.words() else text
 

@@ -6,8 +6,9 @@ the keyword arguments of the library function of that name. `resolved` checks th
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
@@ -37,6 +38,9 @@ def recognizers() -> tuple[str, ...]:
 
     return tuple(RECOGNIZERS)
 
+
+File = str | PathLike[str] | None
+TableFile = Any  # a file, and in the library also a DataFrame or rows
 
 # What commands take beside the options of the library.
 
@@ -78,11 +82,11 @@ Kind = Annotated[
     str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
 ]
 Sides = Annotated[
-    Path | None,
-    Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True),
+    TableFile,
+    Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True, table=True),
 ]
 Fallback = Annotated[
-    Path | None,
+    File,
     Option("Saved calibration for a database that teaches too little.", None, file=True),
 ]
 WrongLists = Annotated[float, Option("Share of pairs wrongly listed as one person.", 0.0)]
@@ -100,18 +104,23 @@ Beta = Annotated[
     Option("Between/within-speaker variance ratio, for --weight book.", None),
 ]
 Known = Annotated[
-    Path | None,
-    Option("Known channels: conversation,channel,speaker[,probability].", None, file=True),
+    TableFile,
+    Option(
+        "Known channels: conversation,channel,speaker[,probability].", None, file=True, table=True
+    ),
 ]
 Claimed = Annotated[
-    Path | None, Option("Claims to check: conversation,channel,speaker.", None, file=True)
+    TableFile,
+    Option("Claims to check: conversation,channel,speaker.", None, file=True, table=True),
 ]
 Method = Annotated[
     str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
 ]
 BudgetSeconds = Annotated[float, Option("Predicted seconds one clique may cost.", 60.0)]
 BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4.0)]
-Workers = Annotated[int, Option("Cliques solved side by side.", 1, least=1, matters=False)]
+Workers = Annotated[
+    int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
+]
 Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0)]
 World = Annotated[
     str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
@@ -149,7 +158,7 @@ class LinkOptions(TypedDict, total=False):
         ),
     ]
     background: Annotated[
-        Path | None,
+        File,
         Option("Folder of speech to train on instead of the calls.", None, file=True),
     ]
     components: Annotated[
@@ -157,14 +166,16 @@ class LinkOptions(TypedDict, total=False):
     ]
     known: Known
     claimed: Claimed
-    key: Annotated[Path | None, Option("The truth; only to measure the results.", None, file=True)]
+    key: Annotated[
+        TableFile, Option("The truth; only to measure the results.", None, file=True, table=True)
+    ]
     on_bad_audio: Annotated[
         str,
         Option("Stop at bad recordings, or do without them.", "fail", choices=("fail", "skip")),
     ]
     min_speech: Annotated[float, Option("Seconds of speech a side needs to be used.", 2.0)]
     all_pairs: Annotated[bool, Option("Write the scores of all side pairs.", False)]
-    cache: Annotated[Path | None, Option("Folder of the cache (OUT/cache).", None, file=True)]
+    cache: Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
     retrain: Annotated[bool, Option("Train anew on the calls as they are now.", False)]
     calibration: Annotated[
         str, Option(CALIBRATION, LABELFREE, choices=(LABELFREE, NONE), file=True)
@@ -185,9 +196,7 @@ class LinkOptions(TypedDict, total=False):
     method: Method
     budget_seconds: BudgetSeconds
     budget_gb: BudgetGb
-    workers: Annotated[
-        int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
-    ]
+    workers: Workers
     seed: Seed
     report: Annotated[
         bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
@@ -195,7 +204,9 @@ class LinkOptions(TypedDict, total=False):
 
 
 class CalibrateOptions(TypedDict, total=False):
-    key: Annotated[Path | None, Option("The truth; without it no label is used.", None, file=True)]
+    key: Annotated[
+        TableFile, Option("The truth; without it no label is used.", None, file=True, table=True)
+    ]
     kind: Kind
     sides: Sides
     known: Known
@@ -213,7 +224,7 @@ class DemoOptions(TypedDict, total=False):
 
 class ReportOptions(TypedDict, total=False):
     key: Annotated[
-        Path | None, Option("The truth, to measure the results against.", None, file=True)
+        TableFile, Option("The truth, to measure the results against.", None, file=True, table=True)
     ]
     claimed: Claimed
     open: Annotated[bool, Option("Show the page in a browser.", False)]
@@ -222,12 +233,13 @@ class ReportOptions(TypedDict, total=False):
 
 class EvaluateOptions(TypedDict, total=False):
     key: Annotated[
-        Path | None,
+        TableFile,
         Option(
             "The truth: conversation,channel,speaker. Without it known channels are hidden "
             "in turn, predicted, and compared.",
             None,
             file=True,
+            table=True,
         ),
     ]
     workers: Workers

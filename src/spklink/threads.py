@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +13,11 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def cores(workers: int | None) -> int:
+    """How many to use: all there are, unless a number was asked for."""
+    return workers or os.cpu_count() or 1
 
 
 def in_order(

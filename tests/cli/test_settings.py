@@ -87,7 +87,7 @@ def test_a_recognizer_is_a_name_or_an_object():
         ("seed", -1, "seed: -1 is too small; at least 0"),
         ("beta", float("nan"), "beta: nan is not a number"),
         ("beta", "2", "beta: '2' is not a number"),
-        ("known", 7, "known: 7 is not a path"),
+        ("fallback", 7, "fallback: 7 is not a path"),
     ],
 )
 def test_what_cannot_be_is_refused(name, value, message):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -78,7 +79,9 @@ def _parameter(name: str, hint: Any, option: Option) -> inspect.Parameter:
 
 
 def _parsed_type(hint: Any, option: Option) -> Any:
-    """Where only some words will do, the parser wants them as an enumeration."""
+    """Where only some words will do, the parser wants them as an enumeration; a path is a Path."""
+    if option.is_path(hint):
+        return Path | None if option.default is None else Path
     if not option.words() or option.file:
         return hint
     words = StrEnum("Word", [(word, word) for word in option.words()])  # type: ignore[misc]

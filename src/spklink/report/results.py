@@ -75,7 +75,7 @@ def read_results(
     evaluation: Evaluation | None,
     key: Table | None,
     claimed: Table | None,
-    workers: int,
+    workers: int | None,
     stages: Stages,
 ) -> Results:
     """A finished results folder. Its posterior is that of `result`, where the run that made it is

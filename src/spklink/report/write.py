@@ -22,7 +22,7 @@ def write_report(
     evaluation: Evaluation | None = None,
     key: Table | None = None,
     claimed: Table | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     stages: Stages | None = None,
 ) -> Path:
     """Write report.html, report.json and figures/ into a results folder; returns the page.

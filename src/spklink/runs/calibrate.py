@@ -17,6 +17,7 @@ from spklink.runs.inputs import read_inputs
 from spklink.runs.stages import Stages
 from spklink.settings import CalibrateOptions
 from spklink.tables import Table, write_json
+from spklink.threads import cores
 
 
 @described(CalibrateOptions)
@@ -47,7 +48,7 @@ def calibrate(
             key=None if key is None else read_key(key, people),
             known=known,
             weight=weight,
-            options=Options(seed=asked["seed"], workers=asked["workers"]),
+            options=Options(seed=asked["seed"], workers=cores(asked["workers"])),
             tell=stages.progress,
         )
     if file is not None:

@@ -6,7 +6,6 @@ it: it can be moved together with what it refers to.
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -51,6 +50,7 @@ from spklink.tables import (
     write_csv,
     write_json,
 )
+from spklink.threads import cores
 
 COPIED = ("conversations", "known")  # inputs that a folder needs to stand on its own
 FILES = (
@@ -190,11 +190,12 @@ def _there(path: Path) -> Path | None:
 def solving(options: Mapping[str, Any]) -> Options:
     """How cliques are solved, from the options of a run."""
     budget = Budget(options["budget_seconds"], options["budget_gb"])
-    workers = options["workers"] or os.cpu_count() or 1
-    return Options(options["method"], budget, options["seed"], workers)
+    return Options(options["method"], budget, options["seed"], cores(options["workers"]))
 
 
-def load(folder: str | PathLike[str], *, workers: int = 1, stages: Stages | None = None) -> Result:
+def load(
+    folder: str | PathLike[str], *, workers: int | None = None, stages: Stages | None = None
+) -> Result:
     """A results folder as the object that was saved there; its posterior is computed again."""
     folder, stages = Path(folder), stages or Stages()
     with stages.stage("reading the results"):

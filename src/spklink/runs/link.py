@@ -37,7 +37,7 @@ from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
 from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
-from spklink.settings import LinkOptions
+from spklink.settings import File, LinkOptions
 from spklink.sound.listening import Sound, hear, problem_rows
 from spklink.tables import Table, sweep
 
@@ -114,13 +114,13 @@ class Case:
 
 
 @contextmanager
-def _cache(asked: Path | None, folder: Path | None) -> Iterator[Path]:
+def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
     """Where to keep what was heard: where it was asked for, in the results, or nowhere."""
     if asked is None and folder is None:
         with TemporaryDirectory(prefix="spklink-") as temporary:
             yield Path(temporary)
         return
-    cache = asked or Path(folder or "") / "cache"
+    cache = Path(asked) if asked is not None else Path(folder or "") / "cache"
     for stale in cache.glob("**/"):
         sweep(stale, older_than_days=1.0)  # another run may be at work in a shared cache
     yield cache
@@ -154,7 +154,7 @@ def _listen(
 ) -> tuple[Sound, Trained | None]:
     """What the recognizer hears of every side, and its vectors; no vectors where all recordings
     are bad and may be."""
-    skip_bad = asked["on_bad_audio"] == "skip"
+    skip_bad, background = asked["on_bad_audio"] == "skip", asked["background"]
     with stages.stage("listening"):
         sound = hear(
             conversations,
@@ -170,7 +170,7 @@ def _listen(
     with stages.stage("training the recognizer"):
         trainer = Trainer(
             cache,
-            background=asked["background"],
+            background=None if background is None else Path(background),
             skip_bad=skip_bad,
             seed=plan.how.seed,
             threads=plan.how.workers,

@@ -26,7 +26,7 @@ def evaluate(
     result: Result | str | PathLike[str],
     key: Table,
     *,
-    workers: int = 1,
+    workers: int | None = None,
     stages: Stages | None = None,
 ) -> Evaluation:
     """How good the probabilities are (the paper's Tables 2 and 3), given the truth.
@@ -47,7 +47,10 @@ def evaluate(
 
 
 def consistency(
-    result: Result | str | PathLike[str], *, workers: int = 1, stages: Stages | None = None
+    result: Result | str | PathLike[str],
+    *,
+    workers: int | None = None,
+    stages: Stages | None = None,
 ) -> Marginals:
     """Known channels, hidden a tenth at a time and predicted from the rest."""
     stages = stages or Stages()

@@ -30,7 +30,7 @@ demo: .venv/.installed
 	@$(BIN)/spklink demo -o demo-out
 
 test: .venv/.installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from enum import StrEnum
+from os import PathLike
 from pathlib import Path
 from shlex import split
 from typing import Annotated, TypedDict, Unpack
@@ -115,7 +116,7 @@ def test_help_lists_every_option():
     parameters = inspect.signature(work).parameters
     assert list(parameters) == ["table", "out", "stages", *options_of(LinkOptions)]
     assert parameters["min_speech"].default == 2.0
-    assert parameters["known"].annotation == Path | None
+    assert parameters["cache"].annotation == str | PathLike[str] | None
     assert work.__doc__.startswith("Do it.\n\nMore.\n\nOptions:\n")
     assert "    on_bad_audio: Stop at bad recordings, or do without them. One of fail, skip." in (
         work.__doc__.splitlines()

@@ -16,36 +16,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from made_calls import PAIRS, write_table
 from spklink import SpklinkError, read_conversations, read_key
 from spklink.runs.link import link
 from spklink.worlds.voices import RATE, call, make_voices
 
 SMALL = {"components": 16}  # Gaussians: enough for a few minutes of artificial speech
-# Two circles of three people, everyone calls everyone; one pair that only calls each other.
-PAIRS = [*itertools.combinations("abc", 2), *itertools.combinations("def", 2), ("g", "h")] * 2
-
-
-@pytest.fixture(scope="module")
-def calls(tmp_path_factory) -> Path:
-    """Fourteen calls of ten seconds with truth."""
-    folder = tmp_path_factory.mktemp("calls")
-    rng = np.random.default_rng(5)
-    cast = dict(zip("abcdefgh", make_voices(8, rng), strict=True))
-    rows, key = [], []
-    for k, pair in enumerate(PAIRS):
-        first, second = pair if rng.random() < 0.5 else pair[::-1]
-        samples = call(cast[first], cast[second], np.random.default_rng(k), 10.0)
-        soundfile.write(folder / f"{k}.wav", samples, RATE)
-        rows.append((f"c{k}", f"{k}.wav", ";".join(pair)))
-        key.append((f"c{k}", 1, first))
-    write_table(folder / "conversations.csv", ["conversation", "audio", "participants"], rows)
-    write_table(folder / "key.csv", ["conversation", "channel", "speaker"], key)
-    return folder
-
-
-def write_table(path: Path, columns, rows) -> None:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([columns, *rows])
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

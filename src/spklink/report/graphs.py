@@ -188,7 +188,7 @@ def _nearest_seed(ends: Ints, count: int) -> tuple[Ints, Ints]:
 def layout(drawing: Drawing) -> Floats:
     """(nodes, 2) places in the unit square: drawn distances follow the steps between speakers."""
     count = len(drawing["nodes"])
-    ends = np.array([edge["ends"] for edge in drawing["edges"]]).reshape(-1, 2)
+    ends = two_each(np.array([edge["ends"] for edge in drawing["edges"]], np.int64))
     place = _stress(_steps(ends, count))
     place = place - place.mean(axis=0)
     _, _, axes = np.linalg.svd(place, full_matrices=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import subprocess
 import sys
 import types
@@ -174,6 +175,70 @@ def test_measures_are_objects_too(files):
         assert repr(one).startswith("<spklink: ")
         assert len(repr(one)) < 160
         assert one._repr_html_().count("<table>") == 1
+
+
+def test_a_calibration_from_memory(files):
+    table, scores = files / "conversations.csv", files / "scores.csv"
+    learned = spklink.calibrate(table, scores, key=files / "key.csv")
+    found = spklink.assign(table, scores, calibration=learned)
+    assert found.calibration["scale"] == learned["scale"]
+    with pytest.raises(spklink.SpklinkError, match="calibration: not a calibration"):
+        spklink.assign(table, scores, calibration={"kind": "lr"})
+
+
+def test_a_simulation_goes_from_hand_to_hand(made, files):
+    result = spklink.assign(made.table(), made.scores())
+    expected = spklink.assign(files / "conversations.csv", files / "scores.csv")
+    assert np.array_equal(result.posterior.exchanged, expected.posterior.exchanged)
+    assert spklink.evaluate(result, made.key()).total == 348
+
+
+def test_the_page_says_what_came_from_memory(made, tmp_path):
+    result = spklink.assign(made.table(), made.scores(), tmp_path / "out", known=made.key()[:4])
+    numbers = spklink.write_report(tmp_path / "out", result=result).with_suffix(".json")
+    told = json.loads(numbers.read_text())["provenance"]
+    assert told["command"] == "spklink assign conversations.csv -o . --known known.csv"
+    assert "by a program: conversations, known, scores" in " ".join(told["notes"])
+    again = spklink.load(tmp_path / "out")
+    assert (again.posterior.bits >= 0).sum() == 2
+
+
+def test_what_was_loaded_can_be_saved_whole(tmp_path):
+    """Saved elsewhere, and over itself: nothing is lost, and the page can be made."""
+    calls = write_calls(tmp_path)
+    words = {"components": 16, "workers": 1, "claimed": calls / "key.csv"}
+    folder = tmp_path / "out"
+    spklink.link(calls / "conversations.csv", folder, **words)
+    kept = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+    copy = spklink.load(folder).save(tmp_path / "copy")
+    assert {p.name for p in copy.iterdir()} == set(kept)
+    # Known non-targets are sorted when they are read: llrs.npz has them in another order.
+    for name in set(kept) - {"timings.json", "run.json", "llrs.npz"}:
+        assert (copy / name).read_bytes() == kept[name], name
+    run, old = (json.loads((where / "run.json").read_text()) for where in (copy, folder))
+    assert run["options"] == old["options"]
+    assert run["recognizer"] == old["recognizer"]
+    assert spklink.write_report(copy).exists()
+    assert spklink.load(folder).save(folder) == folder
+    assert {p.name for p in folder.iterdir() if p.is_file()} == set(kept)
+
+
+def test_a_script_needs_no_guard(tmp_path):
+    """`link` starts processes, which must not run the caller's script again."""
+    calls = write_calls(tmp_path)
+    rows = pandas.read_csv(calls / "conversations.csv")
+    rows = pandas.concat([rows, rows.assign(conversation=[f"d{k}" for k in range(len(rows))])])
+    rows.to_csv(calls / "twice.csv", index=False)
+    (tmp_path / "script.py").write_text(
+        "import spklink\n"
+        "print('begin')\n"
+        "found = spklink.link('twice.csv', components=16, workers=2)\n"
+        "print(len(found.to_pandas()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == "begin\n56\n", done.stderr
 
 
 def test_names_in_a_notebook_are_text():

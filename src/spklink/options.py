@@ -37,7 +37,7 @@ class Option:
     choices: Callable[[], tuple[str, ...]] | tuple[str, ...] = ()
     least: float | None = None
     file: bool = False  # a file or folder; one that also has choices takes these words or a file
-    table: bool = False  # a file that is a table: the library also takes a DataFrame, or rows
+    memory: bool = False  # a file that the library also takes from memory, such as a DataFrame
     flags: tuple[str, ...] = ()  # on the command line, where not simply --the-name
     argument: str = ""  # on the command line an argument, shown under this name
     matters: bool = True  # False: the results are the same whatever it is
@@ -50,9 +50,10 @@ class Option:
         """How it is written on the command line, the long form first."""
         return self.flags or (f"--{name.replace('_', '-')}",)
 
-    def is_path(self, hint: Any) -> bool:
+    @property
+    def is_path(self) -> bool:
         """Whether its values are paths: a file that cannot also be a word."""
-        return self.file and hint is not str
+        return self.file and not self.choices
 
     def about(self) -> str:
         """Its help, with the choices."""
@@ -104,12 +105,13 @@ def checked(name: str, hint: Any, option: Option, value: Any) -> Any:
     if value is REQUIRED:
         raise SpklinkError(f"{name}: is missing; {option.help}")
     kinds, optional = _kinds(hint)
-    kinds = [Path] if option.is_path(hint) else kinds
-    if value is None and optional:
+    if option.file:
+        kinds = [Path] if option.is_path else [str]
+    if value is None and optional and option.default is None:
         return None
     if isinstance(value, Enum):
         value = value.value
-    if option.table and not isinstance(value, (str, os.PathLike)):
+    if option.memory and value is not None and not isinstance(value, (str, os.PathLike)):
         return value  # whoever reads it says what is wrong with it
     converted = _converted(kinds, value)
     if converted is None:
@@ -244,6 +246,16 @@ def options_json(kind: type, options: Mapping[str, Any], base: Path) -> dict[str
     }
 
 
+def options_from(kind: type, values: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """Options that `options_json` wrote; paths lead where they led from `base`."""
+    found = dict(values)
+    for name, (_, option) in options_of(kind).items():
+        value = found.get(name)
+        if option.file and isinstance(value, str) and value not in option.words():
+            found[name] = base / value
+    return found
+
+
 def plain(option: Option, value: Any, base: Path | None) -> Any:
     """A value as text or number; a path with `/`, relative to `base` where there is one."""
     if isinstance(value, Enum):
@@ -251,8 +263,8 @@ def plain(option: Option, value: Any, base: Path | None) -> Any:
     if value is None or not option.file or value in option.words():
         known = value is None or isinstance(value, (bool, int, float, str))
         return value if known else getattr(value, "name", type(value).__name__)
-    if not isinstance(value, (str, os.PathLike)):  # a table that came from no file
-        return type(value).__name__
+    if not isinstance(value, (str, os.PathLike)):
+        return option.default  # it came from no file: `inputs` of run.json says so
     text = Path(value).as_posix() if base is None else relative(Path(value), base)
     return f"./{text}" if text.startswith("-") or text in option.words() else text
 

@@ -6,6 +6,7 @@ the keyword arguments of the library function of that name. `resolved` checks th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -40,6 +41,7 @@ def recognizers() -> tuple[str, ...]:
 
 
 File = str | PathLike[str] | None
+SavedFile = str | PathLike[str] | Mapping[str, Any]  # a calibration, or what `calibrate` returned
 TableFile = Any  # a file, and in the library also a DataFrame or rows
 
 # What commands take beside the options of the library.
@@ -83,11 +85,13 @@ Kind = Annotated[
 ]
 Sides = Annotated[
     TableFile,
-    Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True, table=True),
+    Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True, memory=True),
 ]
 Fallback = Annotated[
-    File,
-    Option("Saved calibration for a database that teaches too little.", None, file=True),
+    SavedFile | None,
+    Option(
+        "Saved calibration for a database that teaches too little.", None, file=True, memory=True
+    ),
 ]
 WrongLists = Annotated[float, Option("Share of pairs wrongly listed as one person.", 0.0)]
 Weight = Annotated[
@@ -106,12 +110,12 @@ Beta = Annotated[
 Known = Annotated[
     TableFile,
     Option(
-        "Known channels: conversation,channel,speaker[,probability].", None, file=True, table=True
+        "Known channels: conversation,channel,speaker[,probability].", None, file=True, memory=True
     ),
 ]
 Claimed = Annotated[
     TableFile,
-    Option("Claims to check: conversation,channel,speaker.", None, file=True, table=True),
+    Option("Claims to check: conversation,channel,speaker.", None, file=True, memory=True),
 ]
 Method = Annotated[
     str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
@@ -132,7 +136,10 @@ CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
 
 
 class AssignOptions(TypedDict, total=False):
-    calibration: Annotated[str, Option(CALIBRATION, NONE, choices=(LABELFREE, NONE), file=True)]
+    calibration: Annotated[
+        SavedFile,
+        Option(CALIBRATION, NONE, choices=(LABELFREE, NONE), file=True, memory=True),
+    ]
     kind: Kind
     sides: Sides
     fallback: Fallback
@@ -167,7 +174,7 @@ class LinkOptions(TypedDict, total=False):
     known: Known
     claimed: Claimed
     key: Annotated[
-        TableFile, Option("The truth; only to measure the results.", None, file=True, table=True)
+        TableFile, Option("The truth; only to measure the results.", None, file=True, memory=True)
     ]
     on_bad_audio: Annotated[
         str,
@@ -178,7 +185,8 @@ class LinkOptions(TypedDict, total=False):
     cache: Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
     retrain: Annotated[bool, Option("Train anew on the calls as they are now.", False)]
     calibration: Annotated[
-        str, Option(CALIBRATION, LABELFREE, choices=(LABELFREE, NONE), file=True)
+        SavedFile,
+        Option(CALIBRATION, LABELFREE, choices=(LABELFREE, NONE), file=True, memory=True),
     ]
     kind: Kind
     fallback: Fallback
@@ -205,7 +213,7 @@ class LinkOptions(TypedDict, total=False):
 
 class CalibrateOptions(TypedDict, total=False):
     key: Annotated[
-        TableFile, Option("The truth; without it no label is used.", None, file=True, table=True)
+        TableFile, Option("The truth; without it no label is used.", None, file=True, memory=True)
     ]
     kind: Kind
     sides: Sides
@@ -224,7 +232,8 @@ class DemoOptions(TypedDict, total=False):
 
 class ReportOptions(TypedDict, total=False):
     key: Annotated[
-        TableFile, Option("The truth, to measure the results against.", None, file=True, table=True)
+        TableFile,
+        Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
     open: Annotated[bool, Option("Show the page in a browser.", False)]
@@ -239,7 +248,7 @@ class EvaluateOptions(TypedDict, total=False):
             "in turn, predicted, and compared.",
             None,
             file=True,
-            table=True,
+            memory=True,
         ),
     ]
     workers: Workers

@@ -134,6 +134,14 @@ def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
+def read_rows(path: Path) -> list[Sequence[Any]]:
+    """The rows of a table below its header; none where there is no such file."""
+    if not path.exists():
+        return []
+    with open_table(path) as (_, rows):
+        return [fields for _, fields in rows]
+
+
 def wrong_length(number: int, fields: Sequence[str], header: Header) -> str | None:
     """The problem of a row with too many or too few fields, None where it is right."""
     if len(fields) == len(header.names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,20 @@ def in_order(
             pending.append(pool.submit(work, item))
         while pending:
             yield pending.popleft().result()
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Processes that are started inside do not run the caller's script again: it may have no guard
+    against that, and nothing of it is needed."""
+    main = sys.modules["__main__"]
+    kept = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    try:
+        main.__spec__ = None
+        vars(main).pop("__file__", None)
+        yield
+    finally:
+        vars(main).update(kept)
 
 
 class _OneThread:

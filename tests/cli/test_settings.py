@@ -88,7 +88,6 @@ def test_a_recognizer_is_a_name_or_an_object():
         ("seed", -1, "seed: -1 is too small; at least 0"),
         ("beta", float("nan"), "beta: nan is not a number"),
         ("beta", "2", "beta: '2' is not a number"),
-        ("fallback", 7, "fallback: 7 is not a path"),
     ],
 )
 def test_what_cannot_be_is_refused(name, value, message):
@@ -103,6 +102,14 @@ def test_what_is_required_is_asked_for():
 
     with pytest.raises(SpklinkError, match="scores: is missing; Scores between sides"):
         resolved(Needs, {})
+
+
+def test_a_path_is_a_path():
+    assert resolved(LinkOptions, {"cache": "here"})["cache"] == Path("here")
+    with pytest.raises(SpklinkError, match="cache: 7 is not a path"):
+        resolved(LinkOptions, {"cache": 7})
+    with pytest.raises(SpklinkError, match="calibration: None is not text"):
+        resolved(LinkOptions, {"calibration": None})
 
 
 def test_help_lists_every_option():

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.calibration import curves as saved
-from spklink.calibration.curves import Calibration, Line
+from spklink.calibration import curves
+from spklink.calibration.curves import Calibration, Line, Saved, name_of, read_saved
 from spklink.calibration.fitting import TooLittleError, stated_default, supervised
 from spklink.calibration.label_free import LabelFree, label_free, what_is_missing
 from spklink.calibration.pairs import Pairs
@@ -30,7 +29,6 @@ from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
 from spklink.scores.needed import SideScores
-from spklink.tables import read_json
 
 Floats = NDArray[np.float64]
 LABELFREE, NONE = "labelfree", "none"
@@ -40,9 +38,9 @@ LABELFREE, NONE = "labelfree", "none"
 class Choice:
     """How scores become log-likelihood-ratios."""
 
-    source: str | PathLike[str] = LABELFREE  # labelfree, none, or a saved calibration
+    source: Saved = LABELFREE  # labelfree, none, or a saved calibration
     kind: str | None = None  # None: lr-dur where the seconds of speech are known, else lr-floor
-    fallback: str | PathLike[str] | None = None  # for databases that teach too little
+    fallback: Saved | None = None  # for databases that teach too little
     first: bool = False  # of a saved calibration take that of the first comparison of voices
     wrong_lists: float = 0.0  # share of pairs that wrong lists may call one person
 
@@ -53,9 +51,9 @@ class Choice:
             raise SpklinkError(f"--wrong-lists {self.wrong_lists}: a share from 0 to below .5")
         if self.wrong_lists and self.kind and not find_kind(self.kind).takes_least_floor:
             raise SpklinkError(f"--wrong-lists does not go with --kind {self.kind}")
-        for path in self.files():  # named now, not after an hour of listening
-            saved.load(path)
-            saved_weight(path)
+        for one in self.saved():  # what is wrong is named now, not after an hour of listening
+            curves.load(one)
+            saved_weight(one)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], kind: str | None = None) -> Choice:
@@ -68,16 +66,16 @@ class Choice:
             wrong_lists=get("wrong_lists", 0.0),
         )
 
-    def named_files(self) -> dict[str, str | PathLike[str]]:
+    def named_files(self) -> dict[str, Saved]:
         """The saved calibrations, by the names that run.json has for them."""
-        return {f"calibration_{k}": path for k, path in enumerate(self.files(), start=1)}
+        return {f"calibration_{k}": one for k, one in enumerate(self.saved(), start=1)}
 
-    def files(self) -> list[str | PathLike[str]]:
+    def saved(self) -> list[Saved]:
         """The saved calibrations it names."""
         return [
-            path
-            for path in (self.source, self.fallback)
-            if path is not None and path not in (LABELFREE, NONE)
+            one
+            for one in (self.source, self.fallback)
+            if one is not None and one not in (LABELFREE, NONE)
         ]
 
     def rule(self) -> Weight:
@@ -199,32 +197,32 @@ def _known_rule(
 def _given(choice: Choice) -> Calibration:
     if choice.source == NONE:
         return Line(1.0, 0.0, kind=NONE)
-    return saved.load(choice.source, first=choice.first)
+    return curves.load(choice.source, first=choice.first)
 
 
 def compared_twice(choice: Choice) -> bool:
     """Whether a saved calibration is about voices that were compared twice."""
     if choice.source in (LABELFREE, NONE):
         return False
-    return read_json(choice.source).get("first") is not None
+    return read_saved(choice.source).get("first") is not None
 
 
-def saved_weight(path: str | PathLike[str]) -> Weight:
+def saved_weight(saved: Saved) -> Weight:
     """The weight rule that was learned together with a calibration. (A chain links other pairs,
     which have to be chosen before: it is asked for with --weight chain.)"""
-    found = read_json(path)
+    found = read_saved(saved)
     try:
         if found.get("weight", "paper") == "book":
             return Weight("book", float(found["beta"]))
     except (TypeError, ValueError, KeyError, SpklinkError) as error:
-        raise SpklinkError(f"{path}: not a calibration saved by spklink ({error})") from None
+        raise curves.no_calibration(saved, error) from None
     return Weight()
 
 
 def _fallen_back(pairs: Pairs, choice: Choice, why: str) -> tuple[Calibration, str]:
     if choice.fallback is not None:
-        line = saved.load(choice.fallback, first=choice.first)
-        return line, f"{why}; the calibration in {choice.fallback} is used instead"
+        line = curves.load(choice.fallback, first=choice.first)
+        return line, f"{why}; the calibration in {name_of(choice.fallback)} is used instead"
     scores = np.concatenate([pairs.scores[pairs.usable], pairs.non_targets.score])
     line = stated_default(scores, why)
     return line, f"{line.source}; give --calibration FILE of a similar database"

@@ -30,6 +30,7 @@ SHORTEST = 0.1
 # Seconds at which l is 0. A choice: about the median of real calls (11 s, docs/recognizer.md), so
 # that scale and offset tell of a usual pair.
 USUAL = 10.0
+Saved = str | PathLike[str] | Mapping[str, Any]  # a calibration in a file, or what is in it
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
 
 
@@ -145,9 +146,27 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
     write_json(path, calibration.as_json() | more)
 
 
-def load(path: str | PathLike[str], *, first: bool = False) -> Calibration:
+def read_saved(saved: Saved) -> dict[str, Any]:
+    """What `save` wrote, from its file or as it was handed over."""
+    found = dict(saved) if isinstance(saved, Mapping) else read_json(saved)
+    if not isinstance(found, dict):
+        raise SpklinkError(f"{name_of(saved)}: not a calibration saved by spklink")
+    return found
+
+
+def name_of(saved: Saved) -> str:
+    """What messages call it."""
+    return "calibration" if isinstance(saved, Mapping) else str(saved)
+
+
+def no_calibration(saved: Saved, error: Exception) -> SpklinkError:
+    """What to raise about something that was not saved by us."""
+    return SpklinkError(f"{name_of(saved)}: not a calibration saved by spklink ({error})")
+
+
+def load(saved: Saved, *, first: bool = False) -> Calibration:
     """A calibration that `save` wrote; the one of the first comparison, where there were two."""
-    found = read_json(path)
+    found = read_saved(saved)
     try:
         if first and found.get("first") is not None:
             found = found["first"]
@@ -157,7 +176,7 @@ def load(path: str | PathLike[str], *, first: bool = False) -> Calibration:
             return Line.from_json(found)
         return find_kind(found["kind"]).read(found)
     except (AttributeError, TypeError, KeyError, ValueError) as error:
-        raise SpklinkError(f"{path}: not a calibration saved by spklink ({error})") from None
+        raise no_calibration(saved, error) from None
 
 
 def _fields_of(curve: type[Line] | type[StepCurve], found: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,8 +80,10 @@ def _parameter(name: str, hint: Any, option: Option) -> inspect.Parameter:
 
 def _parsed_type(hint: Any, option: Option) -> Any:
     """Where only some words will do, the parser wants them as an enumeration; a path is a Path."""
-    if option.is_path(hint):
+    if option.is_path:
         return Path | None if option.default is None else Path
+    if option.file:
+        return str
     if not option.words() or option.file:
         return hint
     words = StrEnum("Word", [(word, word) for word in option.words()])  # type: ignore[misc]

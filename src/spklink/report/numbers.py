@@ -18,7 +18,8 @@ from spklink.measures.reliability import wilson
 from spklink.report import details, graphs
 from spklink.report.provenance import command, provenance
 from spklink.report.recognizer import recognizer
-from spklink.report.results import Results, read_rows
+from spklink.report.results import Results
+from spklink.tables import read_rows
 from spklink.words import counted
 
 Table = dict[str, Any]

@@ -39,6 +39,8 @@ def command(run: Run, *, known: bool = True) -> str:
     """The command that, inside the results folder, gives the results again; `known` False leaves
     out the known channels, for somebody who has others."""
     kind, options = COMMANDS[run["command"]], dict(run["options"])
+    if "known" in _from_memory(run):
+        options["known"] = "known.csv"
     if not known:
         options["known"] = None
     words = ["spklink", run["command"], _file(run, "conversations")]
@@ -48,12 +50,26 @@ def command(run: Run, *, known: bool = True) -> str:
 
 
 def _file(run: Run, name: str) -> str:
-    return quote(plain(Option("", file=True), run["inputs"][name]["file"], None))
+    """Where an input is; of a table from memory there is a copy in the folder."""
+    path = run["inputs"][name]["file"] or f"{name}.csv"
+    return quote(plain(Option("", file=True), path, None))
+
+
+def _from_memory(run: Run) -> list[str]:
+    """Inputs that a program handed over."""
+    return [name for name, one in run["inputs"].items() if one["file"] is None]
 
 
 def notes(run: Run) -> list[str]:
     """What a person must know to get the same results from the command."""
     told = ["Run it inside the folder of the results."]
+    memory = _from_memory(run)
+    memory += ["scores"] if run["command"] == "assign" and "scores" not in run["inputs"] else []
+    if memory:
+        told.append(
+            f"Not given as files but by a program: {', '.join(memory)}. Tables that the folder has "
+            "a copy of are named by that; all else has to be given again."
+        )
     return told + (_about_the_recognizer(run) if run["command"] == "link" else [])
 
 

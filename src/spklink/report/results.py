@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from spklink.runs.folder import load, read_run, solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.result import Result, summary
 from spklink.runs.stages import Stages
-from spklink.sound.speech_table import SpeechTable, read_speech_table
-from spklink.tables import SEPARATOR, Table, open_table, read_json
+from spklink.sound.speech_table import SpeechTable
+from spklink.tables import SEPARATOR, Table, read_rows
 
 Bits = NDArray[np.int8]
 
@@ -39,7 +40,7 @@ class Results:
     evaluation: Evaluation | None
     claimed: Bits | None  # (M,) -1 where nothing is claimed; None without claims
     speech: SpeechTable | None  # None where nobody listened: `assign`
-    problems: list[list[str]]
+    problems: list[Sequence[Any]]
     calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
     inputs: Inputs  # of this report
 
@@ -94,7 +95,7 @@ def read_results(
     if solved.evidence.known is not None:
         with stages.stage("solving without the known channels"):
             unaided = solve(solved.evidence.unaided().model, options=how, tell=stages.progress)
-    linked = run["command"] == "link"
+    heard = solved.listening
     return Results(
         folder=folder,
         run=run,
@@ -104,30 +105,16 @@ def read_results(
         key=labels,
         evaluation=evaluation,
         claimed=_claims(folder, table, _labels(inputs, "claimed", table)),
-        speech=read_speech_table(folder / "sides.csv", table) if linked else None,
-        problems=read_rows(folder / "problems.csv"),
-        calibration=_calibration(folder),
+        speech=None if heard is None else heard.speech,
+        problems=[] if heard is None else heard.problems,
+        calibration=solved.calibration,
         inputs=inputs,
     )
-
-
-def read_rows(path: Path) -> list[list[str]]:
-    """The rows of a table below its header; none where there is no such file."""
-    if not path.exists():
-        return []
-    with open_table(path) as (_, rows):
-        return [fields for _, fields in rows]
 
 
 def _labels(inputs: Inputs, name: str, table: Conversations) -> Labels | None:
     content = inputs.table(name)
     return None if content is None else read_key(content, table)
-
-
-def _calibration(folder: Path) -> dict[str, Any] | None:
-    path = folder / "calibration.json"
-    found: dict[str, Any] | None = read_json(path) if path.exists() else None
-    return found
 
 
 def _claims(folder: Path, table: Conversations, claimed: Labels | None) -> Bits | None:

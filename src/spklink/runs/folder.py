@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spklink import __version__
-from spklink.database.conversations import read_conversations
+from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
 from spklink.errors import SpklinkError, check_folder
-from spklink.options import options_json, relative
+from spklink.options import options_from, options_json, relative
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options, solve
 from spklink.runs.claims import SUSPECTS
 from spklink.runs.evidence import Evidence
-from spklink.runs.inputs import Inputs, read_inputs
-from spklink.runs.result import Result
+from spklink.runs.inputs import Given, Inputs, read_inputs
+from spklink.runs.result import Listening, Result
 from spklink.runs.rows import (
     ASSIGNMENTS,
     CLIQUES,
@@ -36,15 +39,17 @@ from spklink.runs.rows import (
 )
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_scores, write_scores
+from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
 from spklink.sound.listening import PROBLEMS
-from spklink.sound.speech_table import write_speech_table
+from spklink.sound.speech_table import read_speech_table, write_speech_table
 from spklink.tables import (
     SEPARATOR,
     Content,
     csv_bytes,
     open_table,
     read_json,
+    read_rows,
     sweep,
     write_bytes,
     write_csv,
@@ -124,9 +129,9 @@ def seen_from(table: Content, folder: Path) -> bytes:
 def _write_scores(result: Result, folder: Path) -> None:
     table = result.conversations
     write_scores(folder / "llrs.npz", table, result.evidence.ratios())
-    if result.raw is not None and result.calibrated is not None:
+    if result.raw is not None and result.calibration is not None:
         write_scores(folder / "scores.npz", table, result.raw)
-        write_json(folder / "calibration.json", result.calibrated.as_json())
+        write_json(folder / "calibration.json", result.calibration)
 
 
 def _write_listening(result: Result, folder: Path) -> None:
@@ -200,15 +205,56 @@ def load(
     folder, stages = Path(folder), stages or Stages()
     with stages.stage("reading the results"):
         run, evidence = read_run(folder), read_evidence(folder)
-    options = run["options"] | {"workers": workers}
+        options = options_from(COMMANDS[run["command"]], run["options"], folder)
+        result = Result(
+            command=run["command"],
+            options=options | {"workers": workers},
+            inputs=_inputs(folder, run),
+            evidence=evidence,
+            raw=_raw(folder),
+            calibration=_read_if_there(folder / "calibration.json"),
+            listening=_listening(folder, run, evidence.conversations),
+            notes=run["notes"],
+            stages=stages,
+        )
     with stages.stage("computing the posterior"):
-        posterior = solve(evidence.model, options=solving(options), tell=stages.progress)
-    return Result(
-        command=run["command"],
-        options=options,
-        inputs=read_inputs({name: _there(folder / f"{name}.csv") for name in COPIED}),
-        evidence=evidence,
-        solution=posterior,
-        notes=run["notes"],
-        stages=stages,
+        how = solving(result.options)
+        posterior = solve(evidence.model, options=how, tell=stages.progress)
+    return replace(result, solution=posterior)
+
+
+def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:
+    """The tables from the folder; of other files what was said of them."""
+    copies = read_inputs({name: _there(folder / f"{name}.csv") for name in COPIED})
+    others = {
+        name: Given(folder / (one["file"] or name), one["sha256"], file=one["file"] is not None)
+        for name, one in run["inputs"].items()
+        if name not in copies.given
+    }
+    return Inputs({**copies.given, **others})
+
+
+def _raw(folder: Path) -> SideScores | None:
+    path = folder / "scores.npz"
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        one, two = (arrays[name].astype(np.int64) for name in ("side_1", "side_2"))
+        return SideScores(one, two, arrays["score"])
+
+
+def _read_if_there(path: Path) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = read_json(path) if path.exists() else None
+    return found
+
+
+def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
+    if run["command"] != "link":
+        return None
+    suspects = _there(folder / "suspects.csv")
+    return Listening(
+        speech=read_speech_table(folder / "sides.csv", table),
+        problems=read_rows(folder / "problems.csv"),
+        recognizer=run["recognizer"],
+        suspects=None if suspects is None else read_rows(suspects),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -27,9 +27,9 @@ class Listening:
     """What `link` knows beyond `assign`: of the sound, the recognizer, the claims."""
 
     speech: SpeechTable
-    problems: list[tuple[Any, ...]]  # rows of problems.csv
+    problems: list[Sequence[Any]]  # rows of problems.csv
     recognizer: dict[str, Any]  # what compared the voices, for run.json
-    suspects: list[tuple[Any, ...]] | None  # rows of suspects.csv; None where nothing was claimed
+    suspects: list[Sequence[Any]] | None  # rows of suspects.csv; None where nothing was claimed
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +43,7 @@ class Result(Shown):
     solution: Posterior | None = None  # None only while a run is at work
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
+    calibration: dict[str, Any] | None = None  # what calibration.json says
     listening: Listening | None = None
     notes: list[str] = field(default_factory=list)  # what a person should know about this run
     stages: Stages = field(default_factory=Stages)
@@ -64,6 +65,7 @@ class Result(Shown):
             solution=found.posterior,
             raw=raw,
             calibrated=found,
+            calibration=found.as_json(),
             notes=[*self.notes, *filter(None, [found.note])],
         )
 

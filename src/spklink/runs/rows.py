@@ -1,4 +1,4 @@
-"""The tables of results, row by row: assignments, cliques, methods, suspects, problems."""
+"""The tables of results, row by row: assignments, cliques, methods."""
 
 from __future__ import annotations
 

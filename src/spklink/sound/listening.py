@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,6 +26,7 @@ from spklink.errors import SpklinkError, problems_in
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.speech_table import SpeechTable
 from spklink.tables import SEPARATOR, read_json, replacing, sha256, write_json
+from spklink.threads import without_main
 
 VERSION = 2  # of the files in the cache
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
@@ -198,10 +200,13 @@ def _map(work: Callable[[Job], Heard], jobs: Sequence[Job], workers: int) -> Ite
     if workers == 1 or len(jobs) < FEWEST_FOR_PROCESSES:
         yield from map(work, jobs)
         return
+    own = type(jobs[0].front_end).__module__ == "__main__"  # only the caller's script has it
     # Fresh processes: a forked one would inherit locks of threads that it does not have.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         try:
-            yield from pool.map(work, jobs, chunksize=4)
+            with nullcontext() if own else without_main():
+                heard = pool.map(work, jobs, chunksize=4)  # starts them
+            yield from heard
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +12,30 @@ from spklink.database.conversations import Conversations
 from spklink.database.sides import names_on
 from spklink.tables import SEPARATOR, write_csv
 
+TABLE = ("conversation", "audio", "participants")
+KEY = ("conversation", "channel", "speaker")
+
+
+def table_rows(table: Conversations, audio: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Rows of conversations.csv, with the name of a sound file for each or an empty text."""
+    for m, (name, file) in enumerate(zip(table.ids, audio, strict=True)):
+        yield name, file, SEPARATOR.join(table.names(m))
+
+
+def key_rows(table: Conversations, truth: NDArray[np.int8]) -> Iterator[tuple[str, int, str]]:
+    """Rows of key.csv: who is on which channel, counted from 1."""
+    for m, name in enumerate(table.ids):
+        for channel, speaker in enumerate(names_on(table, m, int(truth[m])), start=1):
+            yield name, channel, speaker
+
 
 def write_table(folder: Path, table: Conversations, audio: Iterable[str]) -> Path:
-    """conversations.csv, with the name of a sound file for each or an empty text."""
-    rows = (
-        (name, file, SEPARATOR.join(table.names(m)))
-        for m, (name, file) in enumerate(zip(table.ids, audio, strict=True))
-    )
     path = folder / "conversations.csv"
-    write_csv(path, ["conversation", "audio", "participants"], rows)
+    write_csv(path, TABLE, table_rows(table, audio))
     return path
 
 
 def write_key(folder: Path, table: Conversations, truth: NDArray[np.int8]) -> Path:
-    """key.csv: who is on which channel, counted from 1."""
-    rows = (
-        (name, channel, speaker)
-        for m, name in enumerate(table.ids)
-        for channel, speaker in enumerate(names_on(table, m, int(truth[m])), start=1)
-    )
     path = folder / "key.csv"
-    write_csv(path, ["conversation", "channel", "speaker"], rows)
+    write_csv(path, KEY, key_rows(table, truth))
     return path

@@ -5,10 +5,11 @@ The shapes of a database are in module `shapes`, the worlds of scores in module 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from spklink.errors import SpklinkError
 from spklink.scores.files import COLUMNS, write_scores
 from spklink.scores.needed import SideScores, known_non_targets, needed_and
 from spklink.tables import write_csv
-from spklink.worlds.files import write_key, write_table
+from spklink.worlds.files import KEY, TABLE, key_rows, table_rows, write_key, write_table
 from spklink.worlds.scorers import WORLDS
 from spklink.worlds.shapes import SHAPES, as_table, draw_calls
 
@@ -36,6 +37,26 @@ class Simulation:
     llr: Floats  # (P,) of the needed side pairs
     truth: NDArray[np.int8]  # (M,) 0 = as listed, 1 = exchanged
     non_targets: SideScores
+
+    def table(self) -> list[dict[str, Any]]:
+        """The conversations as rows, for `assign`."""
+        return _dicts(TABLE, table_rows(self.conversations, [""] * len(self.conversations)))
+
+    def scores(self) -> list[dict[str, Any]]:
+        """All scores as rows, for `assign`."""
+        return _dicts(COLUMNS, _lines(self.conversations, self.side_scores()))
+
+    def key(self) -> list[dict[str, Any]]:
+        """The truth as rows, for `evaluate`."""
+        return _dicts(KEY, key_rows(self.conversations, self.truth))
+
+    def side_scores(self) -> SideScores:
+        """The needed scores, then those of known non-targets."""
+        return needed_and(self.conversations, self.links, self.llr, self.non_targets)
+
+
+def _dicts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def simulate(
@@ -76,7 +97,7 @@ def write_simulation(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     table = simulation.conversations
-    every = needed_and(table, simulation.links, simulation.llr, simulation.non_targets)
+    every = simulation.side_scores()
     path = folder / ("scores.npz" if npz else "scores.csv")
     listed = write_table(folder, table, [""] * len(table))
     if npz:

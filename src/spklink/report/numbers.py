@@ -125,14 +125,14 @@ def next_steps(results: Results) -> dict[str, Any]:
             {
                 "text": "Where the truth is known for some conversations, measure the "
                 "probabilities against it.",
-                "command": "spklink report OUT --key key.csv",
+                "command": "spklink report . --key key.csv",
             }
         )
     if results.claimed is None:
         steps.append(
             {
                 "text": "Where somebody claims who is on which channel, check it.",
-                "command": "spklink report OUT --claimed claimed.csv",
+                "command": "spklink report . --claimed claimed.csv",
             }
         )
     return {"steps": steps, "listen": listen}

@@ -44,8 +44,9 @@ def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None
     people = speaker_nodes(conversations)
     label = _by_first_appearance(connected(conversations, people))
     number = int(label.max()) + 1 if len(label) else 0
-    _, entry = np.unique(people, return_index=True)  # each of them once
-    speakers = np.bincount(label[conversations.listing.conversation[entry]], minlength=number)
+    owner = np.full(int(people.max()) + 1 if people.size else 0, -1, np.int64)
+    owner[people] = np.repeat(label, conversations.listing.counts)
+    speakers = np.bincount(owner[owner >= 0], minlength=number)
     resolvable = speakers > 2
     if certain is not None:
         resolvable |= np.bincount(label, weights=certain, minlength=number) > 0
@@ -61,9 +62,10 @@ def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArra
     # Speakers are the nodes, each list ties its people to its first: no larger than the table.
     listing = conversations.listing
     first = people[listing.start[:-1]]
-    further = np.flatnonzero(listing.position > 0)
-    ends = first[listing.conversation[further]], people[further]
-    graph = coo_matrix((np.ones(len(further), np.int8), ends), shape=(count, count))
+    further = np.ones(len(people), np.bool_)
+    further[listing.start[:-1]] = False
+    ends = np.repeat(first, listing.counts - 1), people[further]
+    graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(count, count))
     component = connected_components(graph, directed=False)[1]
     return np.asarray(component[first], np.int32)
 

@@ -51,8 +51,8 @@ def find_links(conversations: Conversations, *, consecutive: bool = False) -> Li
     people = speaker_nodes(conversations)
     # Appearances sorted by speaker, and in table order within a speaker.
     order = np.argsort(people, kind="stable")
-    conversation = conversations.listing.conversation[order].astype(np.int32)
-    position = conversations.listing.position[order].astype(np.int8)
+    conversation = conversations.listing.conversation_of(order).astype(np.int32)
+    position = conversations.listing.position_of(order).astype(np.int8)
     calls = np.bincount(people)
     rank = ranges(np.zeros(len(calls), np.int64), calls)
     later = np.repeat(calls, calls) - 1 - rank

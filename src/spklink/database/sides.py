@@ -59,6 +59,20 @@ class Numbering:
         """The place of each within its conversation: the track of a side, from 0."""
         return ranges(np.zeros(len(self.start) - 1, np.int64), self.counts)
 
+    @cached_property
+    def alike(self) -> int:
+        """How many every conversation has; 0 where they differ."""
+        counts = self.counts
+        return int(counts[0]) if len(counts) and (counts == counts[0]).all() else 0
+
+    def conversation_of(self, numbers: Ints) -> Ints:
+        """The conversations of some; dividing is quicker than looking up."""
+        return numbers // self.alike if self.alike else self.conversation[numbers]
+
+    def position_of(self, numbers: Ints) -> Ints:
+        """The places of some."""
+        return numbers % self.alike if self.alike else self.position[numbers]
+
 
 def numbered(counts: Iterable[int]) -> Numbering:
     """The numbering of so many things a conversation."""
@@ -89,6 +103,17 @@ class SideFinder:
             return NO_TRACK
         return int(self.start[m] + k)
 
+    def all_of(self, pairs: Iterable[tuple[str, str]]) -> Ints:
+        """The same of many; those as they stand in the table need two look-ups each."""
+        where, tracks, start, found = self.where.get, self.track.get, self.start, []
+        for conversation, track in pairs:
+            m, k = where(conversation), tracks(track)
+            if m is None or k is None or start[m] + k >= start[m + 1]:
+                found.append(self(conversation, track))
+            else:
+                found.append(start[m] + k)
+        return np.array(found, np.int64)
+
     def tracks(self) -> str:
         """What a track may be called, for messages."""
         names = list(self.track)
@@ -106,7 +131,7 @@ def side_name(conversations: Conversations, side: int) -> str:
 
 def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints) -> Mask:
     """Whether two sides belong to one conversation, or to two that share no participant."""
-    m, n = (conversations.sides.conversation[side] for side in (side_1, side_2))
+    m, n = (conversations.sides.conversation_of(side) for side in (side_1, side_2))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
     return np.asarray(~shared | (m == n))
@@ -114,7 +139,7 @@ def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints
 
 def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Mask:
     """(rows, columns) true where the conversations of two sides share no participant."""
-    m, n = (conversations.sides.conversation[side] for side in (rows, columns))
+    m, n = (conversations.sides.conversation_of(side) for side in (rows, columns))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = np.zeros((len(rows), len(columns)), bool)
     for a in range(one.shape[1]):
@@ -126,9 +151,9 @@ def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Ma
 def _lists(conversations: Conversations, nobody: int) -> NDArray[np.int32]:
     """(M, longest list) participants, filled up with `nobody`."""
     listing = conversations.listing
+    if listing.alike:
+        return conversations.people.reshape(-1, listing.alike)
     longest = int(listing.counts.max(initial=0))
-    if (listing.counts == longest).all():
-        return conversations.people.reshape(-1, longest)
     table = np.full((len(conversations), longest), nobody, np.int32)
     table[listing.conversation, listing.position] = conversations.people
     return table

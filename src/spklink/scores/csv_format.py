@@ -31,7 +31,7 @@ def _add_rows(
     rows: list[tuple[int, list[str]]], at: list[int], find: SideFinder, collector: Collector
 ) -> None:
     places = [number for number, _ in rows]
-    sides = [np.array([find(f[at[c]], f[at[c + 1]]) for _, f in rows], np.int64) for c in (0, 2)]
+    sides = [find.all_of((f[at[c]], f[at[c + 1]]) for _, f in rows) for c in (0, 2)]
     score = np.array([_number(f[at[4]]) for _, f in rows], np.float64)
     for k in np.flatnonzero((sides[0] == NO_TRACK) | (sides[1] == NO_TRACK)):
         fields = rows[k][1]

@@ -58,12 +58,13 @@ class Collector:
         """Number of each needed side pair, -1 where it is not needed."""
         sides = self.conversations.sides
         low, high = np.minimum(side_1, side_2), np.maximum(side_1, side_2)
-        second = sides.conversation[high]
-        key = sides.conversation[low] * len(self.conversations) + second
+        second = sides.conversation_of(high)
+        key = sides.conversation_of(low) * len(self.conversations) + second
         e = np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
         needed = (low >= 0) & (self.key[e] == key if len(self.key) else False)
-        row, column = sides.position[low], sides.position[high]
-        return np.where(needed, self.start[e] + sides.counts[second] * row + column, -1)
+        row, column = sides.position_of(low), sides.position_of(high)
+        width = sides.alike or sides.counts[second]
+        return np.where(needed, self.start[e] + width * row + column, -1)
 
     def add(
         self,

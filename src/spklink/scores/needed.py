@@ -83,7 +83,7 @@ def known_non_targets(
     wanted = min(NON_TARGETS, 10 * len(conversations))
     drawn = sides[rng.integers(0, len(sides), (2, 2 * wanted))]
     low, high = drawn.min(axis=0), drawn.max(axis=0)
-    apart = numbers.conversation[low] != numbers.conversation[high]
+    apart = numbers.conversation_of(low) != numbers.conversation_of(high)
     apart &= certainly_different(conversations, low, high)
     width = np.int64(len(numbers))
     pairs = rng.permutation(np.unique((low * width + high)[apart]))[:wanted]

@@ -21,9 +21,7 @@ def test_one_is_singular_and_thousands_are_separated():
 def test_what_would_be_carried_out_is_spelled_out():
     assert printable("a\x1b[2Jb\x07") == "a\\x1b[2Jb\\x07"
     assert printable("one\ntwo\r\tthree\x85") == "one\\ntwo\\r\\tthree\\x85"
-    assert printable("\u202egnp.exe\u2069 \u2028\ud800") == (
-        "\\u202egnp.exe\\u2069 \\u2028\\ud800"
-    )
+    assert printable("\u202egnp.exe\u2069 \u2028\ud800") == ("\\u202egnp.exe\\u2069 \\u2028\\ud800")
     for plain in ("Zoë O'Neil \\x1b", "שלום", "👩‍👩‍👧", "e\u0301", "C:\\calls\\new.wav"):
         assert printable(plain) == plain
 

@@ -13,7 +13,7 @@ import pytest
 from spklink.cli import show
 
 NAMES = [
-    "\x1b[2J\x1b]0;owned\x07",  # clears the screen, names the window
+    "\x1b[2J\x1b]owned\x07",  # clears the screen, begins a command
     "ann\rbob",  # writes over the beginning of the line
     "line\nspklink: all is well",  # feigns a line of ours
     "\x9b31mred\x9b0m",  # the same in one character (C1)

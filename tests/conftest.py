@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -48,3 +49,18 @@ def real_calls() -> Path:
     if "SPKLINK_DATA" not in os.environ or not (folder / "conversations.csv").exists():
         pytest.skip("real calls: SPKLINK_DATA does not name a folder with harpervalley/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium where there is one; SPKLINK_BROWSER_REQUIRED makes its absence a failure."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if found is None:
+        if os.environ.get("SPKLINK_BROWSER_REQUIRED"):
+            pytest.fail("no chromium found: apt-get install chromium")
+        pytest.skip("no chromium found: the pages were not opened")
+    sync = pytest.importorskip("playwright.sync_api")
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()

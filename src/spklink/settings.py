@@ -126,6 +126,10 @@ Workers = Annotated[
     int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
 ]
 Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0)]
+SafeCsv = Annotated[
+    bool,
+    Option("Mark names that a spreadsheet would run (=, +, -, @) with an apostrophe.", False),
+]
 World = Annotated[
     str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
 ]
@@ -152,6 +156,7 @@ class AssignOptions(TypedDict, total=False):
     budget_gb: BudgetGb
     workers: Workers
     seed: Seed
+    safe_csv: SafeCsv
 
 
 class LinkOptions(TypedDict, total=False):
@@ -206,6 +211,7 @@ class LinkOptions(TypedDict, total=False):
     budget_gb: BudgetGb
     workers: Workers
     seed: Seed
+    safe_csv: SafeCsv
     report: Annotated[
         bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
     ]

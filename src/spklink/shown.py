@@ -7,6 +7,8 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from spklink.words import printable
+
 if TYPE_CHECKING:
     import pandas
 
@@ -61,4 +63,4 @@ def _numbers(row: Sequence[Any]) -> list[Any]:
 
 
 def _cell(value: Any) -> str:
-    return f"<td><bdi>{'' if value is None else escape(str(value))}</bdi></td>"
+    return f"<td><bdi>{'' if value is None else escape(printable(str(value)))}</bdi></td>"

@@ -3,7 +3,8 @@
 A table is a CSV file or, in the library, a pandas DataFrame or plain rows (a mapping each); every
 reader takes all of them. Reading a file accepts a byte-order mark and either line ending, and
 nothing but UTF-8. Rows are counted as a spreadsheet does: the header is row 1. Writing goes to a
-temporary name that is then renamed, so a file is either whole or as it was before.
+temporary name that is then renamed, so a file is either whole or as it was before. Cells are
+written as they are; a `safe` table marks those that a spreadsheet would take for a formula.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,12 @@ from spklink.shown import Probability
 csv.field_size_limit(1 << 24)
 TEMPORARY = "writing"  # ending of files that are not whole yet
 SEPARATOR = ";"  # between several things in one cell: participants, files
+# Columns of ours that hold what others wrote; all others hold figures and words of our own.
+FOREIGN = {"conversation", "speaker", "file", "problem", "claimed", "suggested", "mark"}
+# Where a formula begins: in a cell, or after what some spreadsheets divide cells by. Apostrophes
+# that stand there already count in, so that a mark can be told from a name and be taken off again.
+FORMULA = r"(?='*[=+\-@\t\r\n＝＋－＠])"
+BEGINNING = r"(?<![^;\t\r\n])"
 Table = Any  # a path, a Content, a DataFrame, or an iterable of mappings: pandas is not imported
 
 
@@ -134,12 +142,40 @@ def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
-def read_rows(path: Path) -> list[Sequence[Any]]:
+def read_rows(table: Table) -> list[Sequence[Any]]:
     """The rows of a table below its header; none where there is no such file."""
-    if not path.exists():
+    if isinstance(table, Path) and not table.exists():
         return []
-    with open_table(path) as (_, rows):
+    with open_table(table) as (_, rows):
         return [fields for _, fields in rows]
+
+
+def without_marks(path: Path) -> Content:
+    """A table that was written `safe`, as it would have been without."""
+    with open_table(path) as (header, rows):
+        kept = [_per_cell(header.names, fields, unmarked) for _, fields in rows]
+        return Content(path, csv_bytes(header.names, kept))
+
+
+def marked(text: str) -> str:
+    """With an apostrophe wherever a spreadsheet would see the beginning of a formula."""
+    return re.sub(BEGINNING + FORMULA, "'", text)
+
+
+def unmarked(text: str) -> str:
+    """What `marked` was given."""
+    return re.sub(f"{BEGINNING}'{FORMULA}", "", text)
+
+
+def _per_cell(
+    columns: Sequence[str], row: Sequence[Any], change: Callable[[str], str]
+) -> list[Any]:
+    """The row with its foreign cells changed; fields too many or too few are left to the reader."""
+    changed = [
+        change(value) if name in FOREIGN and isinstance(value, str) else value
+        for name, value in zip(columns, row, strict=False)
+    ]
+    return [*changed, *row[len(changed) :]]
 
 
 def wrong_length(number: int, fields: Sequence[str], header: Header) -> str | None:
@@ -224,8 +260,15 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_csv(
-    path: str | os.PathLike[str], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    path: str | os.PathLike[str],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    safe: bool = False,
 ) -> None:
+    """Write a table; `safe` for people who open it in a spreadsheet."""
+    if safe:
+        rows = (_per_cell(columns, row, marked) for row in rows)
     with replacing(path) as file:
         _put_csv(file, columns, rows)
 

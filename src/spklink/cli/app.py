@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from spklink.cli import look, runs
 from spklink.cli.parameters import parsed
 from spklink.errors import SpklinkError
+from spklink.words import for_screen
 
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
@@ -80,7 +81,7 @@ def main() -> None:
             sys.stderr.close()
             sys.exit(0)
         if "--debug" in sys.argv:
-            raise
+            _show_traceback()
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         print("spklink: stopped", file=sys.stderr)
@@ -88,10 +89,21 @@ def main() -> None:
     except Exception as error:
         # Errors of usage come from the option parser, whose classes have no public home.
         if not hasattr(error, "format_message"):
-            raise
-        _fail(f"{error.format_message()} (spklink --help, spklink COMMAND --help)")
+            _show_traceback()
+        message = " ".join(error.format_message().splitlines())  # the parser's own lines
+        _fail(f"{message} (spklink --help, spklink COMMAND --help)")
 
 
-def _fail(message: str) -> None:
-    print(f"spklink: {' '.join(message.splitlines())}", file=sys.stderr)
+def _fail(message: str) -> NoReturn:
+    """Names and files in the message are shown, never carried out by the terminal."""
+    print(f"spklink: {for_screen(message)}", file=sys.stderr)
     sys.exit(2)
+
+
+def _show_traceback() -> NoReturn:
+    """As Python does, line by line through the same sieve."""
+    import traceback
+
+    for line in traceback.format_exc().splitlines():
+        print(for_screen(line), file=sys.stderr)
+    sys.exit(1)

@@ -49,7 +49,7 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
             stages=stages,
         )
     if as_json:
-        print(page.with_suffix(".json").read_text(encoding="utf-8"), end="")
+        show.text_as_json(page.with_suffix(".json").read_text(encoding="utf-8").rstrip())
     else:
         show.text(f"report: {page}")
     if options["open"]:

@@ -1,4 +1,8 @@
-"""Text for people: lines and tables on standard output, progress on standard error."""
+"""Text for people: lines and tables on standard output, progress on standard error.
+
+All of it may hold names that others wrote, so all of it goes through `for_screen` here: a line is
+one line, and no character of it is carried out by the terminal.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from spklink.words import for_screen, printable_json
 
 if TYPE_CHECKING:
     from spklink.runs.stages import Stages
@@ -18,30 +24,37 @@ def table(
 ) -> None:
     """Print aligned columns; the first `left` are text, the others numbers."""
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    head = escape(for_screen(title)) or None
+    made = Table(box=box.SIMPLE_HEAD, title=head, title_justify="left", pad_edge=False)
     for k, name in enumerate(columns):
-        made.add_column(name, justify="left" if k < left else "right", no_wrap=True)
+        made.add_column(_plain(name), justify="left" if k < left else "right", no_wrap=True)
     for row in rows:
         made.add_row(*(_plain(value) for value in row))
     _console().print(made)
 
 
 def text(line: str = "") -> None:
-    _console().print(line, markup=False, highlight=False, soft_wrap=True)
+    _console().print(for_screen(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def paragraph(words: str) -> None:
     """Running text, wrapped to the width of the screen."""
-    _console().print(words, markup=False, highlight=False)
+    _console().print(for_screen(words), markup=False, highlight=False)
 
 
 def as_json(value: Any) -> None:
-    """Results for machines."""
+    """Results for machines, with the names as they are."""
     import json
 
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    text_as_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def text_as_json(text: str) -> None:
+    """JSON that is made already; JSON itself would leave some control characters as they are."""
+    print(printable_json(text))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -56,7 +69,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 def _plain(value: Any) -> Any:
     from rich.text import Text
 
-    return Text("-" if value is None else str(value))
+    return Text("-" if value is None else for_screen(str(value)))
 
 
 def _console() -> Any:
@@ -83,7 +96,7 @@ def stages_on_stderr() -> Iterator[Stages]:
 
     from spklink.runs.stages import Stages
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
     times = (TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     at = ["starting", ""]
@@ -92,8 +105,8 @@ def stages_on_stderr() -> Iterator[Stages]:
         task = bar.add_task("starting", total=None)
 
         def begin(name: str) -> None:
-            at[:] = [name, ""]
-            bar.reset(task, total=None, description=name)
+            at[:] = [for_screen(name), ""]
+            bar.reset(task, total=None, description=at[0])
 
         def step(done: int, total: int) -> None:
             at[1] = f", {done} of {total} done"

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from spklink.report.graphs import Drawing, layout
-from spklink.words import counted
+from spklink.words import counted, isolated, readable
 
 # A class of drawings goes up to so many conversations or half as many speakers: its name, width and
 # most height, in units.
@@ -122,7 +122,7 @@ def _bundle(
     )
     share = edge["conversations"] / most
     width = f"{1.0 + 7.0 * share**0.5:.1f}"
-    rest = Markup(' class="e b {}" style="stroke-width:{}" data-t="{}" data-e data-c="{}"/>')
+    rest = Markup(' class="e b {}" stroke-width="{}" data-t="{}" data-e data-c="{}"/>')
     if edge["ends"][0] == edge["ends"][1]:
         shape = Markup('<circle cx="{:.0f}" cy="{:.0f}" r="{:.0f}"').format(*start, 9 + 8 * share)
     else:
@@ -159,7 +159,9 @@ def _bits(value: float) -> str:
 
 
 def _label(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    """A name, cut, with a direction of its own: it stands inside other text."""
+    text = readable(text)
+    return isolated(text if len(text) <= longest else text[: longest - 1] + "…")
 
 
 def _pair(point: Any) -> str:

@@ -1,7 +1,8 @@
 """Every figure of a report, drawn from its table: SVG for the page, SVG and PDF for a paper.
 
 In files colours are fixed; in the page each becomes a CSS variable, so that one drawing serves
-light, dark and print.
+light, dark and print, and style attributes, which the page's policy forbids, become attributes of
+their own.
 """
 
 from __future__ import annotations
@@ -102,7 +103,18 @@ def for_page(name: str, svg: str) -> str:
     svg = svg.replace("font-family: 'DejaVu Sans'; ", "")
     svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1">', svg, count=1)
     svg = svg.replace("xlink:href", "href")
+    svg = re.sub(r"<[^>]* style=[^>]*>", _without_style, svg)
     return re.sub(r">\s*\n\s*<", "><", svg)
+
+
+def _without_style(tag: re.Match[str]) -> str:
+    """A tag whose style="fill: none; opacity: .5" has become fill="none" opacity=".5"."""
+    return re.sub(r' style="([^"]*)"', lambda style: _attributes(style[1]), tag[0])
+
+
+def _attributes(style: str) -> str:
+    parts = (part.partition(":") for part in style.split(";") if part.strip())
+    return "".join(f' {name.strip()}="{value.strip()}"' for name, _, value in parts)
 
 
 def _own_id(name: str, old: str) -> str:

@@ -12,7 +12,10 @@
     if (kind) node.className = kind;
     return node;
   };
-  const cut = (text) => (text.length > 80 ? [...text].slice(0, 80).join("") + "…" : text);
+  const cut = (text) => {
+    const letters = [...text];
+    return letters.length > 80 ? letters.slice(0, 80).join("") + "…" : text;
+  };
   const name = (at) => make("bdi", cut(data.names[at]), "name");
   const percent = (p) => {
     for (let digits = 1; digits < 8; digits += 2) {
@@ -65,7 +68,8 @@
     const row = data.rows[index];
     const title = make("h3", "Conversation ");
     title.append(name(row[0]));
-    const full = data.names[row[0]].length > 80 ? [make("p", data.names[row[0]], "note")] : [];
+    const full = cut(data.names[row[0]]) === data.names[row[0]] ? [] : [make("p", undefined, "note")];
+    full.forEach((part) => part.append(make("bdi", data.names[row[0]])));
     body.replaceChildren(title, facts(row), make("h3", "Strongest evidence"), evidence(row), ...full);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
@@ -85,17 +89,18 @@
     if (!dialog.open) dialog.showModal();
   };
 
+  // Parts, not a text: each name keeps its direction to itself.
   const line = (index) => {
     const row = data.rows[index];
-    const where = row[1].map((speaker, track) => `${cut(data.names[speaker])} on channel ${track + 1}`);
-    return `${cut(data.names[row[0]])}: ${where.join(", ")}, ${percent(row[2])}`;
+    const where = row[1].flatMap((speaker, track) => [name(speaker), ` on channel ${track + 1}, `]);
+    return [name(row[0]), ": ", ...where, percent(row[2])];
   };
   const rowsOf = (mark) => (mark.dataset.c ? mark.dataset.c.split(" ").map(Number) : []);
   document.addEventListener("pointermove", (event) => {
     const mark = event.target.closest && event.target.closest("[data-c],[data-t]");
     tip.hidden = !mark || mark.tagName === "BUTTON";
     if (tip.hidden) return;
-    tip.textContent = mark.dataset.t || line(rowsOf(mark)[0]);
+    tip.replaceChildren(...(mark.dataset.t ? [mark.dataset.t] : line(rowsOf(mark)[0])));
     const box = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
     tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18}px`;
@@ -131,7 +136,8 @@
     const found = data.rows.map((_, k) => k).filter((k) => [data.rows[k][0], ...data.rows[k][1]].some((at) => data.names[at].toLowerCase().includes(wanted)));
     hits.append(make("p", `${found.length} found${found.length > 30 ? ", the 30 least certain:" : ""}`, "note"));
     found.slice(0, 30).forEach((k) => {
-      const button = make("button", line(k), "link");
+      const button = make("button", undefined, "link");
+      button.append(...line(k));
       button.addEventListener("click", () => show(k));
       const item = make("p");
       item.append(button);

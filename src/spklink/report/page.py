@@ -1,12 +1,16 @@
 """The page: one HTML file with everything in it, from the numbers and the figures.
 
 Names come from files that others wrote. They reach the page as escaped text only, each isolated
-from the direction of its neighbours, and long ones are cut; the full text is embedded once.
+from the direction of its neighbours, and long ones are cut; the full text is embedded once. The
+finished page is never searched or changed: a name could look like whatever is searched for. Should
+one break out all the same, the page's policy runs its own script and nothing else.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,7 +19,7 @@ from markupsafe import Markup
 
 from spklink.report import clique_svg
 from spklink.report.figures import for_page
-from spklink.words import counted
+from spklink.words import counted, printable, readable
 
 HERE = Path(__file__).parent
 LONGEST = 80  # letters of a name that are shown at once
@@ -45,12 +49,17 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     names = Names()
+    css, js = (_own("page.css"), _own("page.js"))
     environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_visible,
     )
     environment.globals |= {
         "name": names.show,
-        "short": shortened,
+        "short": lambda text: shortened(readable(text)),
         "cell": lambda value, column="": (
             names.show(value) if isinstance(value, str) else cell(value, column)
         ),
@@ -62,7 +71,7 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         "cell_class": cell_class,
         "svg_with_text": lambda key, label, caption: with_text(key, figures[key], label, caption),
     }
-    found = environment.get_template("page.html").render(
+    return environment.get_template("page.html").render(
         n=numbers,
         svg=figures,
         gallery=gallery(numbers["database"]["drawn"]),
@@ -72,15 +81,32 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         settings_table=settings_table(numbers["provenance"]),
         inputs_table=inputs_table(numbers["provenance"]),
         times_tables=times_tables(numbers["times"]),
-        css=Markup((HERE / "page.css").read_text(encoding="utf-8").strip()),
-        js=Markup((HERE / "page.js").read_text(encoding="utf-8").strip()),
-        data=PLACE_OF_DATA,
+        css=css,
+        js=js,
+        policy=policy(css, js),
+        # Called where the template ends: only there is it known which names were cut.
+        data=lambda: embedded(data_of(numbers["conversations"], names.long)),
     )
-    # Only now is it known which names were cut.
-    return found.replace(PLACE_OF_DATA, embedded(data_of(numbers["conversations"], names.long)))
 
 
-PLACE_OF_DATA = "⟨data of the page⟩"
+def _visible(value: Any) -> Any:
+    """Whatever text the template puts out, so that no place can be forgotten."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _own(file: str) -> Markup:
+    return Markup((HERE / file).read_text(encoding="utf-8").strip())
+
+
+def policy(css: str, js: str) -> str:
+    """What a browser may do with the page: its own style and script, by their hashes."""
+    style, script = (
+        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in (css, js)
+    )
+    return (
+        f"default-src 'none'; script-src {script}; style-src {style}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 class Names:
@@ -91,6 +117,7 @@ class Names:
         self.place: dict[str, int] = {}
 
     def show(self, text: str) -> Markup:
+        text = readable(text)
         if len(text) <= LONGEST:
             wraps = " wraps" if max(map(len, text.split()), default=0) > 24 else ""
             return Markup('<bdi class="name{}">{}</bdi>').format(wraps, text)
@@ -107,14 +134,14 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[:longest] + "…"
 
 
-def embedded(value: Any) -> str:
+def embedded(value: Any) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("&", "\\u0026")
+    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
 
 def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
-    """What the details need, every name once."""
+    """What the details need, every name once and as it is shown."""
     place: dict[str, int] = {}
 
     def at(text: str) -> int:
@@ -132,7 +159,7 @@ def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
         ]
         for row in conversations
     ]
-    return {"names": list(place), "rows": rows, "long": long}
+    return {"names": [readable(text) for text in place], "rows": rows, "long": long}
 
 
 def cell(value: Any, column: str = "") -> str:

@@ -22,7 +22,7 @@ from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.result import Result, summary
 from spklink.runs.stages import Stages
 from spklink.sound.speech_table import SpeechTable
-from spklink.tables import SEPARATOR, Table, read_rows
+from spklink.tables import SEPARATOR, Table
 
 Bits = NDArray[np.int8]
 
@@ -104,7 +104,7 @@ def read_results(
         unaided=unaided,
         key=labels,
         evaluation=evaluation,
-        claimed=_claims(folder, table, _labels(inputs, "claimed", table)),
+        claimed=_claims(solved, _labels(inputs, "claimed", table)),
         speech=None if heard is None else heard.speech,
         problems=[] if heard is None else heard.problems,
         calibration=solved.calibration,
@@ -117,17 +117,17 @@ def _labels(inputs: Inputs, name: str, table: Conversations) -> Labels | None:
     return None if content is None else read_key(content, table)
 
 
-def _claims(folder: Path, table: Conversations, claimed: Labels | None) -> Bits | None:
+def _claims(solved: Result, claimed: Labels | None) -> Bits | None:
     """The claims given or, without them, those that `link` found suspicious."""
     if claimed is not None:
         return claimed.bits
-    path = folder / "suspects.csv"
-    if not path.exists():
+    if solved.listening is None or solved.listening.suspects is None:
         return None
+    table = solved.conversations
     bits, where = np.full(len(table), -1, np.int8), table.index()
-    for name, _, said, _ in read_rows(path):
+    for name, _, said, _ in solved.listening.suspects:
         if name not in where:
-            raise SpklinkError(f"{path}: no conversation {name!r} in conversations.csv")
+            raise SpklinkError(f"suspects.csv: no conversation {name!r} in conversations.csv")
         m = where[name]
         bits[m] = int(said != SEPARATOR.join(names_on(table, m, 0)))
     return bits

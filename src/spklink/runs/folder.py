@@ -7,7 +7,7 @@ it: it can be moved together with what it refers to.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
@@ -46,11 +46,13 @@ from spklink.sound.speech_table import read_speech_table, write_speech_table
 from spklink.tables import (
     SEPARATOR,
     Content,
+    Table,
     csv_bytes,
     open_table,
     read_json,
     read_rows,
     sweep,
+    without_marks,
     write_bytes,
     write_csv,
     write_json,
@@ -96,7 +98,8 @@ def _write_files(result: Result, folder: Path) -> None:
     _write_scores(result, folder)
     _write_listening(result, folder)
     table, posterior = result.conversations, result.posterior
-    write_csv(folder / "assignments.csv", ASSIGNMENTS, assignment_rows(table, posterior))
+    rows = assignment_rows(table, posterior)
+    write_csv(folder / "assignments.csv", ASSIGNMENTS, rows, safe=_safe(result.options))
     write_csv(folder / "cliques.csv", CLIQUES, clique_rows(posterior))
     write_csv(folder / "methods.csv", METHODS, method_rows(posterior))
 
@@ -137,10 +140,16 @@ def _write_scores(result: Result, folder: Path) -> None:
 def _write_listening(result: Result, folder: Path) -> None:
     if result.listening is None:
         return
-    write_speech_table(folder / "sides.csv", result.conversations, result.listening.speech)
-    write_csv(folder / "problems.csv", PROBLEMS, result.listening.problems)
-    if result.listening.suspects is not None:
-        write_csv(folder / "suspects.csv", SUSPECTS, result.listening.suspects)
+    heard, table, safe = result.listening, result.conversations, _safe(result.options)
+    write_speech_table(folder / "sides.csv", table, heard.speech, safe=safe)
+    write_csv(folder / "problems.csv", PROBLEMS, heard.problems, safe=safe)
+    if heard.suspects is not None:
+        write_csv(folder / "suspects.csv", SUSPECTS, heard.suspects, safe=safe)
+
+
+def _safe(options: Mapping[str, Any]) -> bool:
+    """Whether formulas are marked in the tables of a folder; older folders do not say."""
+    return bool(options.get("safe_csv", False))
 
 
 def run_json(result: Result, folder: Path) -> dict[str, Any]:
@@ -251,10 +260,11 @@ def _read_if_there(path: Path) -> dict[str, Any] | None:
 def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
     if run["command"] != "link":
         return None
+    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
     suspects = _there(folder / "suspects.csv")
     return Listening(
-        speech=read_speech_table(folder / "sides.csv", table),
-        problems=read_rows(folder / "problems.csv"),
+        speech=read_speech_table(read(folder / "sides.csv"), table),
+        problems=read_rows(read(folder / "problems.csv")),
         recognizer=run["recognizer"],
-        suspects=None if suspects is None else read_rows(suspects),
+        suspects=None if suspects is None else read_rows(read(suspects)),
     )

@@ -36,14 +36,18 @@ class SpeechTable:
 
 
 def write_speech_table(
-    path: str | PathLike[str], conversations: Conversations, table: SpeechTable
+    path: str | PathLike[str],
+    conversations: Conversations,
+    table: SpeechTable,
+    *,
+    safe: bool = False,
 ) -> None:
     sides = conversations.sides
     names = (conversations.ids[m] for m in sides.conversation)
     tracks = (sides.position + 1).tolist()
     seconds = (f"{value:.2f}" for value in table.seconds)
     rows = zip(names, tracks, seconds, table.marks, table.sha256, strict=True)
-    write_csv(path, COLUMNS, rows)
+    write_csv(path, COLUMNS, rows, safe=safe)
 
 
 def read_speech_table(table: Table, conversations: Conversations) -> SpeechTable:

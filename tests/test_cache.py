@@ -83,7 +83,7 @@ def test_a_file_that_changes_is_checked_again(store):
 def swapped(path: Path) -> None:
     store = Store(path.parent)
     store.write(OTHER, {}, ARRAYS)
-    os.replace(store.path(OTHER), path)
+    store.path(OTHER).replace(path)
 
 
 def forged(path: Path, shapes) -> None:
@@ -105,7 +105,6 @@ FOREIGN = {
     "negative": lambda path: forged(path, [["x", "<f4", [-1, -64]]]),
     "objects": lambda path: forged(path, [["x", "|O", [0]]]),
     "nonsense": lambda path: forged(path, 7),
-    "deep": lambda path: forged(path, eval("[" * 90 + "]" * 90)),
     "dangling": lambda path: (path.unlink(), path.symlink_to("nowhere")),
     "folder": lambda path: (path.unlink(), path.mkdir(), (path / "x").write_text("")),
     "pipe": lambda path: (path.unlink(), os.mkfifo(path)),

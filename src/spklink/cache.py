@@ -150,7 +150,7 @@ class Store:
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _checksum(data: bytes | memoryview, before: int = 0) -> int:

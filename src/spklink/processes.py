@@ -18,7 +18,7 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -43,7 +43,7 @@ class Died:
 
 def in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], count: int, *, main: bool = False
-) -> Iterator[Result | Died]:
+) -> Generator[Result | Died, None, None]:
     """work(item) in so many processes, results in the order of the items, few of them held. With
     `main` they run the caller's script: for objects whose class only that has."""
     crew = _Crew(work, items, min(count, MOST), main)

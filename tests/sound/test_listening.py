@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -153,6 +154,38 @@ def test_what_was_not_hashed_is_not_kept(calls, tmp_path):
     with pytest.raises(SpklinkError, match=r"0\.wav: the file changed"):
         heard_by(Exchanging(tmp_path / "log"), calls, tmp_path)
     assert not list(tmp_path.glob("cache/*"))
+
+
+@dataclass(frozen=True)
+class Crashing(Counting):
+    """A front end whose decoder crashes on some recordings, as long as a file is there."""
+
+    def hear(self, files, tracks):
+        if files[0].name in ("3.wav", "7.wav") and self.log.with_name("crash").exists():
+            os._exit(139)
+        return super().hear(files, tracks)
+
+
+def test_a_recording_that_ends_the_process_is_a_bad_one(tmp_path):
+    """It is named with its file, all others are heard, and it is tried again in the next run."""
+    for m in range(20):
+        (tmp_path / f"{m}.wav").write_bytes(b"sound %d" % m)
+    made = make_conversations([(f"c{m}", "a", "b") for m in range(20)], path=tmp_path / "t.csv")
+    calls = replace(made, audio=[(f"{m}.wav",) for m in range(20)])
+    front_end, crash = Crashing(tmp_path / "log"), tmp_path / "crash"
+    crash.touch()
+    with pytest.raises(SpklinkError, match=r"c3 channel 1: .*3\.wav ended the process") as caught:
+        heard_by(front_end, calls, tmp_path, workers=2)
+    assert "c7 channel 2: " in str(caught.value)
+    assert "exit code 139" in str(caught.value)
+    assert len(front_end.heard()) == 18
+    sound = heard_by(front_end, calls, tmp_path, workers=2, skip_bad=True)
+    assert {side for side, mark in enumerate(sound.marks) if mark} == {6, 7, 14, 15}
+    crash.unlink()
+    again = heard_by(front_end, calls, tmp_path, workers=2)
+    assert not any(again.marks)
+    assert sorted(front_end.heard()[18:]) == ["3.wav 2", "7.wav 2"]
+    assert again.heard[:3] == heard_by(front_end, calls, tmp_path).heard[:3]
 
 
 def test_marks_of_the_tracks_of_a_call(calls, tmp_path):

@@ -96,6 +96,9 @@ class Job:
     cache: Path
 
 
+Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
+
+
 # --- the calls of a table -------------------------------------------------------------------------
 
 
@@ -197,9 +200,6 @@ def listen_all(
             if tell is not None:
                 tell(len(heard), len(jobs))
     return heard
-
-
-Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
 
 
 def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, None]:

@@ -131,14 +131,8 @@ class Store:
         return None
 
     def _opened(self, name: str, *, whole: bool) -> Kept:
-        path = self.path(name)
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise _DamagedError  # to open a pipe would be to wait for it
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        data, same = _mapped(f"{self.folder}/{name}{ENDING}")
         head, begin = _read_head(data, name)
-        same = (status.st_ino, status.st_size, status.st_mtime_ns)
         if whole and self._checked.get(name) != same:
             if _checksum(memoryview(data)[begin:]) != head["checksum"]:
                 raise _DamagedError
@@ -147,6 +141,19 @@ class Store:
 
 
 # --- the bytes of a file --------------------------------------------------------------------------
+
+
+def _mapped(path: str) -> tuple[mmap.mmap, tuple[int, ...]]:
+    """A file, and by what it is seen that it was exchanged."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe is not waited for
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise _DamagedError
+        data = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(handle)
+    return data, (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

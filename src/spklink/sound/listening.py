@@ -9,6 +9,7 @@ been the process.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -215,7 +216,7 @@ def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, No
 def listen(job: Job) -> Listened:
     """What one recording sounds like, from the cache or from the sound."""
     store, state = Store(job.cache), _state(job)
-    hashes = tuple(sha256(path) if path.is_file() else "" for path in job.files)
+    hashes = _hashes(job, state)
     key = _key(job, hashes)
     heard = _cached(store, key)
     if heard is None:
@@ -234,15 +235,31 @@ def _key(job: Job, hashes: tuple[str, ...]) -> str:
     return key_of(what)
 
 
-def _state(job: Job) -> list[tuple[int, ...]]:
-    """By which it is seen that a file was exchanged while it was listened to."""
-    found = [path.stat() if path.is_file() else None for path in job.files]
-    return [(one.st_ino, one.st_size, one.st_mtime_ns) if one else () for one in found]
+State = list[tuple[int, ...]]  # of files, by which it is seen that one was exchanged
 
 
-def _hear(
-    job: Job, key: str, hashes: tuple[str, ...], store: Store, state: list[tuple[int, ...]]
-) -> Heard:
+def _state(job: Job) -> State:
+    """Nothing where there is no file."""
+    return [_file_state(path) for path in job.files]
+
+
+def _file_state(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return ()
+    regular = stat.S_ISREG(found.st_mode)
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if regular else ()
+
+
+def _hashes(job: Job, state: State) -> tuple[str, ...]:
+    """Of every file; "" where there is none."""
+    return tuple(
+        sha256(path) if there else "" for path, there in zip(job.files, state, strict=True)
+    )
+
+
+def _hear(job: Job, key: str, hashes: tuple[str, ...], store: Store, state: State) -> Heard:
     from spklink.sound.audio import channels_of
 
     tracks = channels_of(job.files[0]) if job.tracks is None else job.tracks
@@ -276,7 +293,7 @@ def _cached(store: Store, key: str) -> Heard | None:
 
 def _deadly(job: Job, died: Died) -> Heard:
     """A recording that nobody could listen to and live."""
-    hashes = tuple(sha256(path) if path.is_file() else "" for path in job.files)
+    hashes = _hashes(job, _state(job))
     tracks, named = job.tracks or 1, SEPARATOR.join(path.name for path in job.files)
     text = f"unreadable: listening to {named} ended the process, twice ({died.how})"
     nothing = (0,) * tracks, (0.0,) * tracks

@@ -68,6 +68,11 @@ def deadly(item: tuple[int, Path]) -> int:
     return number
 
 
+def interrupted(x: int) -> int:
+    os.kill(os.getpid(), signal.SIGINT)
+    return x
+
+
 def sleepy(folder: Path) -> None:
     (folder / f"{os.getpid()}").touch()
     time.sleep(60)
@@ -105,6 +110,11 @@ def test_a_death_costs_only_the_item_that_dies_twice(tmp_path):
         others = [pid for j, pids in tries.items() for pid in pids if j < k]
         assert first != second
         assert second not in others  # a fresh one
+
+
+@posix
+def test_helpers_leave_interrupts_to_their_parent():
+    assert list(in_processes(interrupted, range(3), 2)) == [0, 1, 2]
 
 
 class Unstartable:

@@ -18,7 +18,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -244,8 +244,9 @@ def sweep(folder: Path, *, older_than_days: float = 0.0) -> None:
     """Remove what a killed run left half written."""
     limit = time.time() - 86400.0 * older_than_days
     for path in folder.glob(f".*.{TEMPORARY}"):
-        if path.stat().st_mtime <= limit:
-            path.unlink(missing_ok=True)
+        with suppress(OSError):  # another run may have been faster, or still be using it
+            if path.stat().st_mtime <= limit:
+                path.unlink()
 
 
 def _umask() -> int:

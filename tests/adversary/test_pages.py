@@ -176,7 +176,9 @@ def test_clicking_and_searching(small, watch):
     for edge in page.locator(".gallery .e[data-c]").all()[: len(NAMES)]:
         edge.dispatch_event("pointermove", {"clientX": 300, "clientY": 300, "bubbles": True})
         assert "on channel 1" in page.locator("#tip").text_content()
-    for long in page.locator("#suspicious .tall > table > tbody > tr > td > [data-long]").all()[:40]:
+    for long in page.locator("#suspicious .tall > table > tbody > tr > td > [data-long]").all()[
+        :40
+    ]:
         short = long.text_content()
         long.click()
         assert len(long.text_content()) > len(short)

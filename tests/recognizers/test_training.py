@@ -9,6 +9,7 @@ import pytest
 import soundfile
 
 from spklink import SpklinkError
+from spklink.cache import Store
 from spklink.database.conversations import make_conversations
 from spklink.recognizers.products import Cosine, mean_of
 from spklink.recognizers.training import Trainer, prepare
@@ -70,7 +71,8 @@ def sound_of(tmp_path):
         soundfile.write(tmp_path / f"{m}.wav", noise(m), RATE)
 
     def heard(calls, **how):
-        made = make_conversations([(f"c{m}", "a", "b") for m in calls], path=tmp_path / "t.csv")
+        rows = [(f"c{k}", "a", "b") for k in range(len(calls))]
+        made = make_conversations(rows, path=tmp_path / "t.csv")
         table = replace(made, audio=[(f"{m}.wav",) for m in calls])
         how = {"min_speech": 1.0, "skip_bad": True} | how
         return hear(table, Waveform(rate=RATE), tmp_path / "features", **how)
@@ -136,14 +138,70 @@ def test_sides_without_speech_have_no_vector(sound_of, tmp_path):
         prepare(Loudness([]), sound_of([2]), Trainer(tmp_path))
 
 
+def test_usable_sides_count(tmp_path):
+    """Another --min-speech on the same calls: other sides are learned from."""
+    rng = np.random.default_rng(1)
+    for m in range(3):
+        samples = 0.1 * rng.standard_normal((4 * RATE, 2))
+        samples[2 * RATE :, 1] = 0.0
+        soundfile.write(tmp_path / f"{m}.wav", samples, RATE)
+    made = make_conversations([(f"c{m}", "a", "b") for m in range(3)], path=tmp_path / "t.csv")
+    table, log = replace(made, audio=[(f"{m}.wav",) for m in range(3)]), []
+
+    def prepared(min_speech):
+        how = {"min_speech": min_speech, "skip_bad": True}
+        sound = hear(table, Waveform(rate=RATE), tmp_path / "features", **how)
+        return prepare(Loudness(log), sound, Trainer(tmp_path))
+
+    both, one, again = prepared(1.0), prepared(3.0), prepared(1.0)
+    assert len(log) == 2
+    assert log[0] > log[1]
+    assert both.name == again.name != one.name
+    assert prepared(1.1).name == both.name  # the same sides
+
+
+def test_of_recognizers_of_the_same_calls_that_of_this_order(sound_of, tmp_path):
+    """Floating point knows the order of calls; so must the cache, or a run depends on others."""
+    names = {}
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        names[tuple(order)] = prepare(
+            Loudness([]), sound_of(order), Trainer(tmp_path, retrain=True)
+        ).name
+    for order, name in names.items():
+        assert prepare(Loudness([]), sound_of(order), Trainer(tmp_path)).name == name
+
+
+def test_a_call_that_was_there_twice_is_gone_once(sound_of, tmp_path):
+    log = []
+    prepare(Loudness(log), sound_of([0, 1, 1]), Trainer(tmp_path))
+    assert prepare(Loudness(log), sound_of([0, 1]), Trainer(tmp_path)).trained_on == 2
+    assert len(log) == 2
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", None])
 def test_files_that_are_something_else(content, sound_of, tmp_path):
-    sound = sound_of([0, 1])
-    name = prepare(Loudness([]), sound, Trainer(tmp_path)).name
-    path = tmp_path / "recognizers" / f"{name}.npz"
-    if content is None:
-        np.savez(path, vectors=np.zeros(3))
+    sound, log = sound_of([0, 1]), []
+    first = prepare(Loudness(log), sound, Trainer(tmp_path))
+    store = Store(tmp_path / "recognizers")
+    if content is None:  # whole, but of no recognizer of this kind
+        store.write(first.name, store.about(first.name), {"vectors": np.zeros(3)})
     else:
-        path.write_bytes(content)
-    with pytest.raises(SpklinkError, match=rf"{name}\.npz: not a recognizer saved by spklink"):
-        prepare(Loudness([]), sound, Trainer(tmp_path))
+        store.path(first.name).write_bytes(content)
+    again = prepare(Loudness(log), sound, Trainer(tmp_path))
+    assert again.recognizer.mean.tobytes() == first.recognizer.mean.tobytes()
+    assert sound.store.damaged == {f"recognizers/{first.name}.kept"}
+    assert len(log) == 1  # what was learned was whole
+
+
+def test_very_many_vectors_are_a_runs_own(sound_of, tmp_path, monkeypatch):
+    """Mapped from a file: what another run does with the same recognizer changes nothing."""
+    monkeypatch.setattr("spklink.recognizers.training.IN_MEMORY", 0)
+    few = prepare(Loudness([]), sound_of(range(4)), Trainer(tmp_path))
+    before = few.vectors.tobytes()
+    more = prepare(Loudness([]), sound_of([7, 6, 5, 4, 3, 2, 1, 0]), Trainer(tmp_path))
+    assert few.recognizer.fingerprint == more.recognizer.fingerprint
+    assert few.vectors.tobytes() == before
+    assert more.vectors[8:].reshape(4, 2, -1)[::-1].tobytes() == before
+    assert isinstance(few.vectors, np.memmap)
+    del few, more
+    assert not list(tmp_path.rglob(".*"))

@@ -20,6 +20,7 @@ import soundfile
 
 from made_calls import PAIRS, write_table
 from spklink import SpklinkError, read_conversations, read_key
+from spklink.cache import Store
 from spklink.report import provenance
 from spklink.runs.link import link
 from spklink.worlds.voices import RATE, call, make_voices
@@ -191,8 +192,8 @@ def test_background_speech_trains_instead_of_the_calls(calls, tmp_path):
         soundfile.write(folder / f"{k}.flac", samples[:, 0] if k else samples, RATE)
     out = tmp_path / "out"
     run(calls, out, background=folder)
-    names = list((out / "cache" / "recognizers").glob("*.json"))
-    assert json.loads(names[0].read_text())["recipe"]["background"] is not None
+    settled = [about for _, about in Store(out / "cache" / "recognizers").listed() if about]
+    assert settled[0]["recipe"]["background"] is not None
     with pytest.raises(SpklinkError, match="no sound files"):
         run(calls, tmp_path / "none", background=tmp_path / "nothing-here")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import soundfile as sf
 
 from spklink import SpklinkError
+from spklink.cache import Store
 from spklink.database.conversations import make_conversations
 from spklink.database.sides import numbered
 from spklink.sound.features import DEFAULT
@@ -102,12 +104,88 @@ def test_every_recording_is_listened_to_once(calls, tmp_path):
     assert front_end.heard()[9:] == ["3.wav 2"]
 
 
-def test_a_kill_between_both_files_costs_one_recording(calls, tmp_path):
+def test_a_lost_file_costs_one_recording(calls, tmp_path):
     front_end = Counting(tmp_path / "log")
     before = heard_by(front_end, calls, tmp_path)
-    (tmp_path / "cache" / f"{before.heard[2].key}.json").unlink()
+    before.store.path(before.heard[2].key).unlink()
     assert heard_by(front_end, calls, tmp_path).heard == before.heard
     assert front_end.heard()[4:] == ["2a.wav 3"]
+
+
+def test_the_ending_of_a_name_counts(calls, tmp_path):
+    """libsndfile tells some formats by it alone."""
+    front_end = Counting(tmp_path / "log")
+    heard_by(front_end, calls, tmp_path)
+    (calls.path.parent / "0.wav").rename(calls.path.parent / "0.gsm")
+    heard_by(front_end, replace(calls, audio=[("0.gsm",), *calls.audio[1:]]), tmp_path)
+    assert front_end.heard()[4:] == ["0.gsm 1"]
+
+
+@pytest.mark.parametrize("how", ["flipped", "gone"])
+def test_arrays_that_are_damaged_later_are_made_once_more(how, calls, tmp_path):
+    """Damage in the arrays is seen when they are wanted, long after listening."""
+    front_end = Counting(tmp_path / "log")
+    heard_by(front_end, calls, tmp_path)
+    sound = heard_by(front_end, calls, tmp_path)
+    path = sound.store.path(sound.heard[2].key)
+    data = path.read_bytes()
+    path.write_bytes(data[:-65] + bytes([data[-65] ^ 1]) + data[-64:])
+    if how == "gone":
+        path.unlink()
+    assert sound.array(5).tolist() == [[0, 1, 2], [2, 3, 4]]
+    assert front_end.heard()[4:] == ["2a.wav 3"]
+    assert sound.store.damaged == ({f"cache/{path.name}"} if how == "flipped" else set())
+    path.write_bytes(b"")
+    (calls.path.parent / "2c.wav").write_bytes(b"another sound")
+    with pytest.raises(SpklinkError, match=r"2a\.wav: the file changed"):
+        sound.array(5)
+
+
+@dataclass(frozen=True)
+class Exchanging(Counting):
+    """While it listens to a file, somebody writes another one in its place."""
+
+    def hear(self, files, tracks):
+        files[0].write_bytes(b"another sound")
+        return super().hear(files, tracks)
+
+
+def test_what_was_not_hashed_is_not_kept(calls, tmp_path):
+    with pytest.raises(SpklinkError, match=r"0\.wav: the file changed"):
+        heard_by(Exchanging(tmp_path / "log"), calls, tmp_path)
+    assert not list(tmp_path.glob("cache/*"))
+
+
+@dataclass(frozen=True)
+class Crashing(Counting):
+    """A front end whose decoder crashes on some recordings, as long as a file is there."""
+
+    def hear(self, files, tracks):
+        if files[0].name in ("3.wav", "7.wav") and self.log.with_name("crash").exists():
+            os._exit(139)
+        return super().hear(files, tracks)
+
+
+def test_a_recording_that_ends_the_process_is_a_bad_one(tmp_path):
+    """It is named with its file, all others are heard, and it is tried again in the next run."""
+    for m in range(20):
+        (tmp_path / f"{m}.wav").write_bytes(b"sound %d" % m)
+    made = make_conversations([(f"c{m}", "a", "b") for m in range(20)], path=tmp_path / "t.csv")
+    calls = replace(made, audio=[(f"{m}.wav",) for m in range(20)])
+    front_end, crash = Crashing(tmp_path / "log"), tmp_path / "crash"
+    crash.touch()
+    with pytest.raises(SpklinkError, match=r"c3 channel 1: .*3\.wav ended the process") as caught:
+        heard_by(front_end, calls, tmp_path, workers=2)
+    assert "c7 channel 2: " in str(caught.value)
+    assert "exit code 139" in str(caught.value)
+    assert len(front_end.heard()) == 18
+    sound = heard_by(front_end, calls, tmp_path, workers=2, skip_bad=True)
+    assert {side for side, mark in enumerate(sound.marks) if mark} == {6, 7, 14, 15}
+    crash.unlink()
+    again = heard_by(front_end, calls, tmp_path, workers=2)
+    assert not any(again.marks)
+    assert sorted(front_end.heard()[18:]) == ["3.wav 2", "7.wav 2"]
+    assert again.heard[:3] == heard_by(front_end, calls, tmp_path).heard[:3]
 
 
 def test_marks_of_the_tracks_of_a_call(calls, tmp_path):
@@ -132,10 +210,11 @@ def background(tmp_path):
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_background_has_any_number_of_channels(front_end, background, tmp_path):
-    heard = hear_background(background, front_end, tmp_path / "cache")
+    store = Store(tmp_path / "cache")
+    heard = hear_background(background, front_end, store)
     assert [len(one.frames) for one in heard] == [1, 2, 4]
     sides, _ = front_end.hear((background / "more" / "c.wav",), 4)
-    assert np.array_equal(load_array(tmp_path / "cache", heard[2], 3), sides[3].array)
+    assert np.array_equal(load_array(store, heard[2], 3), sides[3].array)
 
 
 def test_damaged_background_is_named_or_left_out(background, tmp_path):
@@ -144,16 +223,16 @@ def test_damaged_background_is_named_or_left_out(background, tmp_path):
     sf.write(background / "e.wav", silent, RATE)  # one good channel is enough
     sf.write(background / "f.wav", 0 * silent, RATE)
     with pytest.raises(SpklinkError) as caught:
-        hear_background(background, DEFAULT, tmp_path / "cache")
+        hear_background(background, DEFAULT, Store(tmp_path / "cache"))
     text = str(caught.value)
     assert text.startswith(f"{background}: 2 problems: d.wav: unreadable: ")
     assert "f.wav: silent: nothing above idle noise" in text
     assert "--on-bad-audio skip" in text
-    heard = hear_background(background, DEFAULT, tmp_path / "cache", skip_bad=True)
+    heard = hear_background(background, DEFAULT, Store(tmp_path / "cache"), skip_bad=True)
     assert [len(one.frames) for one in heard] == [1, 2, 2, 4]
     for path in background.rglob("*.*"):
         path.write_bytes(b"no sound")
     with pytest.raises(SpklinkError, match="6 problems"):  # skipping all of it would be no answer
-        hear_background(background, DEFAULT, tmp_path / "cache", skip_bad=True)
+        hear_background(background, DEFAULT, Store(tmp_path / "cache"), skip_bad=True)
     with pytest.raises(SpklinkError, match="no sound files to use as background"):
-        hear_background(tmp_path / "nothing", DEFAULT, tmp_path / "cache")
+        hear_background(tmp_path / "nothing", DEFAULT, Store(tmp_path / "cache"))

@@ -1,18 +1,18 @@
 """A recognizer made ready for a run, and the vector of every side, through the cache.
 
 What is learned from the calls, and where a recognizer settles among them, is used again as long as
-all those calls are still in the table, so ten new calls cost ten calls. What is learned from
-background speech is kept by that speech alone, for any table. Vectors are one file a call.
+all those calls are still in the table, with the same usable sides, so ten new calls cost ten calls.
+What is learned from background speech is kept by that speech alone, for any table.
 
-The cache holds, in `recognizers`, LEARNED.npz (what was learned), NAME.npz (the same, settled) and
-NAME.json, written last; in `vectors` a folder a fingerprint.
+The cache holds, in `recognizers`, a file of what was learned, which says nothing about itself, and
+one of the same settled among calls, which says which; in `vectors` a folder a fingerprint and in it
+a file a call.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
 from spklink.recognizers.recognizer import Recognizer
 from spklink.sound.listening import Heard, Sound, Tell, hear_background, load_array
-from spklink.tables import read_json, replacing, write_json, write_npz
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
-VERSION = 3  # of recognizers and vectors in the cache
+VERSION = 4  # of recognizers and vectors in the cache
 IN_MEMORY = 1 << 30  # bytes of vectors; more are mapped from a file
 
 
@@ -43,10 +43,6 @@ class Trainer:
     threads: int = 1
     retrain: bool = False
     tell: Tell | None = None
-
-    @property
-    def folder(self) -> Path:
-        return self.cache / "recognizers"
 
     def told(self, done: int, total: int) -> None:
         if self.tell is not None:
@@ -66,28 +62,33 @@ class Trained:
 
 def prepare(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Trained:
     """A recognizer from the cache, or one trained now."""
-    trainer.folder.mkdir(parents=True, exist_ok=True)
-    keys = [sound.heard[m].key for m in np.unique(sound.sides.conversation[sound.usable])]
-    if not keys:
+    calls = usable_calls(sound)
+    if not calls:
         raise SpklinkError("no recording has enough speech to learn from")
+    store = Store(trainer.cache / "recognizers", sound.store.damaged)
     background = _hear_background(recognizer, sound, trainer)
     recipe = _recipe(recognizer, background, trainer)
-    name, calls = _find_cached(trainer, recipe, keys)
-    if name:
-        ready = _load(recognizer, trainer.folder / f"{name}.npz")
-        return Trained(name, ready, vectors_of(ready, sound, trainer), calls, len(keys))
-    name = name_of({"recipe": recipe, "training": keys})
-    learned = _learned(recognizer, recipe, keys, sound, background, trainer)
+    name = key_of({"recipe": recipe, "training": calls})
+    if not trainer.retrain and (found := _find_cached(store, name, recipe, calls)):
+        cached, count, ready = found[0], found[1], _load(recognizer, store, found[0])
+        if ready is not None:
+            vectors = vectors_of(ready, sound, trainer)
+            return Trained(cached, ready, vectors, count, len(calls))
+    learned = _learned(recognizer, recipe, calls, sound, background, trainer, store)
     vectors = vectors_of(learned, sound, trainer)
     ready = learned.centred(vectors, sound.usable)
-    write_npz(trainer.folder / f"{name}.npz", ready.arrays())
-    write_json(trainer.folder / f"{name}.json", {"recipe": recipe, "training": keys})
-    return Trained(name, ready, vectors, len(keys), len(keys))
+    store.write(name, {"recipe": recipe, "training": calls}, ready.arrays())
+    return Trained(name, ready, vectors, len(calls), len(calls))
 
 
-def name_of(value: Any) -> str:
-    """The name of something in the cache: a hash of all it depends on."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+def usable_calls(sound: Sound) -> list[str]:
+    """Every recording with a usable side, and which of its sides these are: what is learned depends
+    on both."""
+    found: dict[int, list[int]] = {}
+    for side in np.flatnonzero(sound.usable):
+        m, track = int(sound.sides.conversation[side]), int(sound.sides.position[side])
+        found.setdefault(m, []).append(track)
+    return [f"{sound.heard[m].key} {tracks}" for m, tracks in sorted(found.items())]
 
 
 def _hear_background(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> list[Heard]:
@@ -96,7 +97,7 @@ def _hear_background(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> 
     return hear_background(
         trainer.background,
         recognizer.front_end,
-        sound.folder,
+        sound.store,
         skip_bad=trainer.skip_bad,
         workers=trainer.threads,
     )
@@ -110,71 +111,76 @@ def _recipe(recognizer: Recognizer, background: list[Heard], trainer: Trainer) -
         "recipe": recognizer.recipe,
         "front_end": recognizer.front_end.key,
         "seed": trainer.seed if recognizer.learns else None,
-        "background": name_of([one.key for one in background]) if background else None,
+        "background": key_of([one.key for one in background]) if background else None,
     }
     plain: dict[str, Any] = json.loads(json.dumps(recipe))  # as it will be read again
     return plain
 
 
-def _find_cached(trainer: Trainer, recipe: dict[str, Any], keys: list[str]) -> tuple[str, int]:
+def _find_cached(
+    store: Store, name: str, recipe: dict[str, Any], calls: list[str]
+) -> tuple[str, int] | None:
     """A recognizer of the same recipe all of whose calls are still in the table, and how many these
-    are; of several that with the most calls. No name where there is none."""
-    present, found = set(keys), [(0, "")]
-    for path in sorted(trainer.folder.glob("*.json")) if not trainer.retrain else ():
-        made = read_json(path)
-        if made["recipe"] == recipe and present.issuperset(made["training"]):
-            found.append((len(made["training"]), path.stem))
-    calls, name = max(found)
-    return name, calls
+    are: that of just these calls or, of several, that with the most."""
+    if store.about(name) is not None:
+        return name, len(calls)
+    present, found = Counter(calls), []
+    for other, about in store.listed():
+        if about and about["recipe"] == recipe and Counter(about["training"]) <= present:
+            found.append((len(about["training"]), other))
+    return max(found)[::-1] if found else None
 
 
 def _learned(
     recognizer: Recognizer,
     recipe: dict[str, Any],
-    keys: list[str],
+    calls: list[str],
     sound: Sound,
     background: list[Heard],
     trainer: Trainer,
+    store: Store,
 ) -> Recognizer:
     """Trained, not yet settled on the calls; an earlier run may have come this far."""
     if not recognizer.learns:
         return recognizer
-    speech = None if background else keys
-    path = trainer.folder / f"{name_of({'learned': recipe, 'from': speech})}.npz"
-    if path.exists():
-        return _load(recognizer, path)
+    name = key_of({"learned": recipe, "from": None if background else calls})
+    found = _load(recognizer, store, name)
+    if found is not None:
+        return found
 
     def blocks() -> Iterator[Singles]:
         if background:
             sides = ((one, k) for one in background for k in range(len(one.frames)))
-            return (load_array(sound.folder, one, k) for one, k in sides if one.frames[k])
+            return (load_array(sound.store, one, k) for one, k in sides if one.frames[k])
         return (sound.array(int(side)) for side in np.flatnonzero(sound.usable))
 
     made = recognizer.learn(
         blocks, seed=trainer.seed, threads=trainer.threads, progress=trainer.told
     )
-    write_npz(path, made.arrays())
+    store.write(name, {}, made.arrays())
     return made
 
 
-def _load(recognizer: Recognizer, path: Path) -> Recognizer:
+def _load(recognizer: Recognizer, store: Store, name: str) -> Recognizer | None:
+    """As it was kept; None where it was not, or is no such recognizer."""
+    kept = store.load(name)
+    if kept is None:
+        return None
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return recognizer.restored(dict(arrays))
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise SpklinkError(
-            f"{path}: not a recognizer saved by spklink ({error}); remove it to train anew"
-        ) from None
+        return recognizer.restored({key: np.array(a) for key, a in kept.arrays.items()})
+    except (ValueError, TypeError, KeyError):
+        store.reject(name)
+        return None
 
 
 def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Singles:
     """(S, width) the vector of every side, one cached file a call; unusable sides are zero."""
     folder = trainer.cache / "vectors" / recognizer.fingerprint[:16]
-    folder.mkdir(parents=True, exist_ok=True)
+    store = Store(folder, sound.store.damaged)
     total, vectors = len(sound.heard), None
 
     def work(m: int) -> Singles | None:
-        return _vectors_of_call(recognizer, sound, m, folder)
+        return _vectors_of_call(recognizer, sound, m, store)
 
     for m, found in enumerate(in_order(work, range(total), trainer.threads)):
         if found is not None:
@@ -188,26 +194,26 @@ def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Single
     return vectors
 
 
-def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, folder: Path) -> Singles | None:
+def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, store: Store) -> Singles | None:
     """(K, width) zero where a side has no speech; None where none has."""
     heard = sound.heard[m]
     if not any(heard.frames):
         return None
-    path = folder / f"{heard.key}.npy"
-    if path.exists():
-        return np.asarray(np.load(path, allow_pickle=False), np.float32)
-    spoken = {k: load_array(sound.folder, heard, k) for k, size in enumerate(heard.frames) if size}
+    name = key_of({"version": VERSION, "vectors": recognizer.fingerprint, "of": heard.key})
+    kept = store.load(name)
+    if kept is not None:
+        return np.asarray(kept.arrays["sides"], np.float32)
+    spoken = {k: load_array(sound.store, heard, k) for k, size in enumerate(heard.frames) if size}
     made = {k: recognizer.vector(array) for k, array in spoken.items()}
     vectors = np.zeros((len(heard.frames), len(next(iter(made.values())))), np.float32)
     for k, vector in made.items():
         vectors[k] = vector
-    with replacing(path) as file:
-        np.lib.format.write_array(file, vectors, allow_pickle=False)
+    store.write(name, {}, {"sides": vectors})
     return vectors
 
 
 def _room(shape: tuple[int, int], folder: Path) -> Singles:
-    """Memory for the vectors of all sides, in a file of its own where there are very many."""
+    """Memory for the vectors of all sides, on the disk of the cache where there are very many."""
     if 4 * shape[0] * shape[1] <= IN_MEMORY:
         return np.zeros(shape, np.float32)
-    return np.lib.format.open_memmap(folder / "all.npy", "w+", np.float32, shape)
+    return private_room(shape, folder)

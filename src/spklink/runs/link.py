@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
+from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations, read_conversations
@@ -26,7 +27,7 @@ from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import Options
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import make_recognizer
-from spklink.recognizers.training import Trained, Trainer, name_of, prepare
+from spklink.recognizers.training import Trained, Trainer, prepare
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspect_rows
 from spklink.runs.evidence import Evidence
@@ -39,7 +40,7 @@ from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
 from spklink.sound.listening import Sound, hear, problem_rows
-from spklink.tables import Table, sweep
+from spklink.tables import Table
 
 
 @described(LinkOptions)
@@ -121,8 +122,7 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
             yield Path(temporary)
         return
     cache = Path(asked) if asked is not None else Path(folder or "") / "cache"
-    for stale in cache.glob("**/"):
-        sweep(stale, older_than_days=1.0)  # another run may be at work in a shared cache
+    sweep_all(cache)
     yield cache
 
 
@@ -139,7 +139,8 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
-    notes = [text for text in (scorer.note, compared.note) if text]
+    told = (scorer.note, compared.note, damage_note(sound.store.damaged))
+    notes = [text for text in told if text]
     result = Result("link", asked, case.inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
     if asked["all_pairs"]:
@@ -243,5 +244,5 @@ def recognizer_json(plan: Plan, sound: Sound, trained: Trained | None) -> dict[s
         "trained": None if trained is None else trained.name,
         "trained_on": None if trained is None else trained.trained_on,
         "recordings": None if trained is None else trained.of,
-        "heard": name_of([one.key for one in sound.heard]),
+        "heard": key_of([one.key for one in sound.heard]),
     }

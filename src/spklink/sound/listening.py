@@ -1,37 +1,37 @@
 """From a table of calls to cached arrays: every recording is listened to once.
 
-The cache holds two files a recording, named by the hash of its bytes, the number of its tracks and
-the front end's key: KEY.npy, the arrays of its sides one below the other, and KEY.json, written
-last, with what else is known of it. Whatever is there is used again; a run that was killed leaves
-only whole files behind.
+The cache holds one file a recording, named by the hash of its bytes, the ending of its name (some
+formats are told by that alone), the number of its tracks and the front end's key: the arrays of its
+sides one below the other, and what else is known of it. Whatever is there and whole is used again.
+A recording that ends the process that listens to it is a bad recording, and not kept: it may have
+been the process.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+import stat
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
 from spklink.database.sides import Numbering, side_name
 from spklink.errors import SpklinkError, problems_in
+from spklink.processes import Died, in_processes
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.speech_table import SpeechTable
-from spklink.tables import SEPARATOR, read_json, replacing, sha256, write_json
-from spklink.threads import without_main
+from spklink.tables import SEPARATOR, sha256
 
-VERSION = 2  # of the files in the cache
+VERSION = 3  # of the files in the cache
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
 Tell = Callable[[int, int], None]
 Singles = NDArray[np.float32]
+KEPT = ("frames", "speech_seconds", "problems", "sha256")  # of a recording, beside its arrays
 PROBLEMS = ("conversation", "channel", "file", "problem")
 SOUNDS = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"})
 
@@ -45,6 +45,7 @@ class Heard:
     speech_seconds: tuple[float, ...]  # (K,)
     problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
     sha256: tuple[str, ...]  # of each file; "" where there is none
+    job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
 
     def fatal(self, channel: int) -> str | None:
         """Why a channel cannot be used, None where it can."""
@@ -64,7 +65,7 @@ class Sound:
 
     heard: list[Heard]
     marks: list[str]  # (S,) "" or why a side is not used
-    folder: Path  # of the cached arrays
+    store: Store  # of the cached arrays
     sides: Numbering
 
     @property
@@ -78,7 +79,7 @@ class Sound:
     def array(self, side: int) -> Singles:
         """What the front end made of a side."""
         m, track = int(self.sides.conversation[side]), int(self.sides.position[side])
-        return load_array(self.folder, self.heard[m], track)
+        return load_array(self.store, self.heard[m], track)
 
     def table(self) -> SpeechTable:
         """What is written about the sides."""
@@ -94,6 +95,9 @@ class Job:
     tracks: int | None  # None: as many as the file has channels
     front_end: FrontEnd
     cache: Path
+
+
+Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
 
 
 # --- the calls of a table -------------------------------------------------------------------------
@@ -113,7 +117,8 @@ def hear(
     sides = conversations.sides
     recordings = zip(recordings_of(conversations), sides.counts.tolist(), strict=True)
     jobs = [Job(files, tracks, front_end, folder) for files, tracks in recordings]
-    heard = listen_all(jobs, workers=workers, tell=tell)
+    store = Store(folder)
+    heard = listen_all(jobs, store, workers=workers, tell=tell)
     marks, fatal = [], []
     for side, (m, track) in enumerate(zip(sides.conversation, sides.position, strict=True)):
         why = heard[m].fatal(track)
@@ -124,7 +129,7 @@ def hear(
     if fatal and not skip_bad:
         remedy = "mend or remove these recordings, or use --on-bad-audio skip"
         raise problems_in(conversations.path, fatal, remedy)
-    return Sound(heard, marks, folder, sides)
+    return Sound(heard, marks, store, sides)
 
 
 def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
@@ -156,7 +161,7 @@ def problem_rows(
 def hear_background(
     background: Path,
     front_end: FrontEnd,
-    folder: Path,
+    store: Store,
     *,
     skip_bad: bool = False,
     workers: int = 1,
@@ -167,8 +172,8 @@ def hear_background(
     files = sorted(path for path in background.rglob("*") if path.suffix.lower() in SOUNDS)
     if not files:
         raise SpklinkError(f"{background}: no sound files to use as background")
-    jobs = [Job((path,), None, front_end, folder) for path in files]
-    heard = listen_all(jobs, workers=workers, tell=tell)
+    jobs = [Job((path,), None, front_end, store.folder) for path in files]
+    heard = listen_all(jobs, store, workers=workers, tell=tell)
     bad = [all(one.fatal(k) for k in range(len(one.frames))) for one in heard]
     if all(bad) or (any(bad) and not skip_bad):
         named = [
@@ -184,49 +189,77 @@ def hear_background(
 # --- one recording after the other ----------------------------------------------------------------
 
 
-def listen_all(jobs: Sequence[Job], *, workers: int = 1, tell: Tell | None = None) -> list[Heard]:
+def listen_all(
+    jobs: Sequence[Job], store: Store, *, workers: int = 1, tell: Tell | None = None
+) -> list[Heard]:
     """Listen to every recording that is not in the cache; the order of the answers is theirs."""
-    for folder in {job.cache for job in jobs}:
-        folder.mkdir(parents=True, exist_ok=True)
     heard = []
-    for done, one in enumerate(_map(listen, jobs, workers), start=1):
-        heard.append(one)
-        if tell is not None:
-            tell(done, len(jobs))
+    with closing(_listened(jobs, workers)) as found:
+        for job, (one, damaged) in zip(jobs, found, strict=True):
+            heard.append(replace(one, job=job))
+            store.damaged.update(damaged)
+            if tell is not None:
+                tell(len(heard), len(jobs))
     return heard
 
 
-def _map(work: Callable[[Job], Heard], jobs: Sequence[Job], workers: int) -> Iterator[Heard]:
+def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, None]:
     if workers == 1 or len(jobs) < FEWEST_FOR_PROCESSES:
-        yield from map(work, jobs)
+        yield from map(listen, jobs)
         return
     own = type(jobs[0].front_end).__module__ == "__main__"  # only the caller's script has it
-    # Fresh processes: a forked one would inherit locks of threads that it does not have.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        try:
-            with nullcontext() if own else without_main():
-                heard = pool.map(work, jobs, chunksize=4)  # starts them
-            yield from heard
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with closing(in_processes(listen, jobs, workers, main=own)) as found:
+        for job, one in zip(jobs, found, strict=True):
+            yield (_deadly(job, one), set()) if isinstance(one, Died) else one
 
 
-def listen(job: Job) -> Heard:
+def listen(job: Job) -> Listened:
     """What one recording sounds like, from the cache or from the sound."""
-    hashes = tuple(sha256(path) if path.is_file() else "" for path in job.files)
+    store, state = Store(job.cache), _state(job)
+    hashes = _hashes(job, state)
+    key = _key(job, hashes)
+    heard = _cached(store, key)
+    if heard is None:
+        heard = _hear(job, key, hashes, store, state)
+    return heard, store.damaged
+
+
+def _key(job: Job, hashes: tuple[str, ...]) -> str:
     what = {
         "version": VERSION,
         "front_end": job.front_end.key,
         "tracks": job.tracks,
         "files": hashes,
+        "endings": [path.suffix.lower() for path in job.files],
     }
-    key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
-    found = _cached(job.cache, key)
-    return found if found is not None else _hear(job, key, hashes)
+    return key_of(what)
 
 
-def _hear(job: Job, key: str, hashes: tuple[str, ...]) -> Heard:
+State = list[tuple[int, ...]]  # of files, by which it is seen that one was exchanged
+
+
+def _state(job: Job) -> State:
+    """Nothing where there is no file."""
+    return [_file_state(path) for path in job.files]
+
+
+def _file_state(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return ()
+    regular = stat.S_ISREG(found.st_mode)
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if regular else ()
+
+
+def _hashes(job: Job, state: State) -> tuple[str, ...]:
+    """Of every file; "" where there is none."""
+    return tuple(
+        sha256(path) if there else "" for path, there in zip(job.files, state, strict=True)
+    )
+
+
+def _hear(job: Job, key: str, hashes: tuple[str, ...], store: Store, state: State) -> Heard:
     from spklink.sound.audio import channels_of
 
     tracks = channels_of(job.files[0]) if job.tracks is None else job.tracks
@@ -238,18 +271,17 @@ def _hear(job: Job, key: str, hashes: tuple[str, ...]) -> Heard:
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
         hashes,
     )
-    with replacing(job.cache / f"{key}.npy") as file:
-        arrays = np.concatenate([side.array for side in sides])
-        np.lib.format.write_array(file, arrays, allow_pickle=False)
-    write_json(job.cache / f"{key}.json", asdict(heard))  # last: it says that the other is whole
+    if _state(job) != state:  # what was heard is not what was hashed
+        raise _changed(job)
+    about = {name: getattr(heard, name) for name in KEPT}
+    store.write(key, about, {"sides": np.concatenate([side.array for side in sides])})
     return heard
 
 
-def _cached(cache: Path, key: str) -> Heard | None:
-    path = cache / f"{key}.json"
-    if not path.exists():
+def _cached(store: Store, key: str) -> Heard | None:
+    found = store.about(key)
+    if found is None:
         return None
-    found = read_json(path)
     return Heard(
         key,
         tuple(found["frames"]),
@@ -259,8 +291,30 @@ def _cached(cache: Path, key: str) -> Heard | None:
     )
 
 
-def load_array(cache: Path, heard: Heard, track: int) -> Singles:
-    """What the front end made of one side, mapped from the cache, not read."""
-    every: Singles = np.load(cache / f"{heard.key}.npy", mmap_mode="r")
+def _deadly(job: Job, died: Died) -> Heard:
+    """A recording that nobody could listen to and live."""
+    hashes = _hashes(job, _state(job))
+    tracks, named = job.tracks or 1, SEPARATOR.join(path.name for path in job.files)
+    text = f"unreadable: listening to {named} ended the process, twice ({died.how})"
+    nothing = (0,) * tracks, (0.0,) * tracks
+    return Heard(_key(job, hashes), *nothing, ((None, True, text),), hashes)
+
+
+def load_array(store: Store, heard: Heard, track: int) -> Singles:
+    """What the front end made of one side, mapped from the cache, not read; made once more where
+    it is damaged or gone."""
+    kept = store.load(heard.key)
+    if kept is None and heard.job is not None:
+        again, _ = listen(heard.job)
+        if again != heard:
+            raise _changed(heard.job)
+        kept = store.load(heard.key)
+    if kept is None:
+        raise SpklinkError(f"{store.path(heard.key)}: cannot be kept; use another --cache")
     begin = sum(heard.frames[:track])
+    every: Singles = kept.arrays["sides"]
     return every[begin : begin + heard.frames[track]]
+
+
+def _changed(job: Job) -> SpklinkError:
+    return SpklinkError(f"{job.files[0]}: the file changed while it was read; run again")

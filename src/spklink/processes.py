@@ -1,0 +1,216 @@
+"""Work in helper processes, which end with the process that started them.
+
+A helper is a fresh process: a forked one would inherit locks of threads that it does not have. It
+is handed one item at a time, so that the item is known if it dies (a decoder crashes, the memory is
+full). That item is tried once more, in a fresh process and with no other at work; if that dies too,
+its result is a `Died`, and all other items are still worked on.
+
+Helpers leave Ctrl-C to their parent, which kills them however it leaves. A thread in each waits for
+the end of the parent, so that nothing is left behind where it was killed itself.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+from spklink.errors import SpklinkError
+from spklink.threads import without_main
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+MOST = 60  # helpers; some systems cannot wait for more at a time
+AHEAD = 8  # items a helper that may be done before they are asked for
+FAILED_STARTS = 3  # helpers that died before they were ready, until this is no accident
+
+
+@dataclass(frozen=True)
+class Died:
+    """Instead of a result: helpers died of this item, twice."""
+
+    how: str
+
+
+def in_processes(
+    work: Callable[[Item], Result], items: Sequence[Item], count: int, *, main: bool = False
+) -> Generator[Result | Died, None, None]:
+    """work(item) in so many processes, results in the order of the items, few of them held. With
+    `main` they run the caller's script: for objects whose class only that has."""
+    crew = _Crew(work, items, min(count, MOST), main)
+    try:
+        for index in range(len(items)):
+            good, value = crew.outcome(index)
+            if not good:
+                raise value
+            yield value
+    finally:
+        crew.end()
+
+
+class _Helper:
+    """A process, and the index of the item it is at."""
+
+    def __init__(self, work: Callable[[Any], Any], main: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.index, self.ready = -1, False
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with nullcontext() if main else without_main(), _interrupts_held():
+            self.process.start()
+        theirs.close()
+        self.send(work)
+
+    def send(self, value: Any) -> None:
+        data = pickle.dumps(value)
+        with suppress(OSError):  # it has died, and whoever listens to it will see that
+            self.pipe.send_bytes(data)
+
+    def end(self) -> str:
+        """How it ended; it is killed where it has not."""
+        self.pipe.close()
+        self.process.join(1.0)
+        code = self.process.exitcode
+        if code is None:
+            self.process.kill()
+            self.process.join()
+        self.process.close()
+        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+class _Crew(Generic[Item, Result]):
+    """All helpers, what they are at, and what they have found."""
+
+    def __init__(
+        self, work: Callable[[Item], Result], items: Sequence[Item], count: int, main: bool
+    ) -> None:
+        self.work, self.items, self.count, self.main = work, items, count, main
+        self.waiting = deque(range(len(items)))
+        self.suspects: deque[int] = deque()  # to be tried alone
+        self.tried: set[int] = set()  # those that a helper died of
+        self.idle: list[_Helper] = []
+        self.busy: dict[Any, _Helper] = {}  # by their pipes
+        self.done: dict[int, tuple[bool, Any]] = {}
+        self.failed_starts = 0
+
+    def outcome(self, index: int) -> tuple[bool, Any]:
+        """Whether work on an item went well, and its result or error."""
+        while index not in self.done:
+            self._hand_out(index)
+            for pipe in wait(list(self.busy)):
+                self._receive(self.busy[pipe])
+        return self.done.pop(index)
+
+    def _hand_out(self, index: int) -> None:
+        """Give the next items to whoever has nothing to do."""
+        if any(helper.index in self.tried for helper in self.busy.values()):
+            return
+        if self.suspects:
+            if not self.busy:
+                self._give(_Helper(self.work, self.main), self.suspects.popleft())
+            return
+        last = index + AHEAD * self.count
+        while self.waiting and self.waiting[0] < last and len(self.busy) < self.count:
+            helper = self.idle.pop() if self.idle else _Helper(self.work, self.main)
+            self._give(helper, self.waiting.popleft())
+
+    def _give(self, helper: _Helper, index: int) -> None:
+        helper.index = index
+        self.busy[helper.pipe] = helper
+        helper.send(self.items[index])
+
+    def _receive(self, helper: _Helper) -> None:
+        try:
+            message = pickle.loads(helper.pipe.recv_bytes())
+        except (EOFError, OSError):
+            self._bury(helper)
+            return
+        if not helper.ready:
+            helper.ready = True
+            return
+        self.done[helper.index] = message
+        self.idle.append(self.busy.pop(helper.pipe))
+
+    def _bury(self, helper: _Helper) -> None:
+        """A helper has died: was it the item?"""
+        del self.busy[helper.pipe]
+        how, index = helper.end(), helper.index
+        if not helper.ready:
+            self.failed_starts += 1
+            if self.failed_starts > FAILED_STARTS:
+                raise SpklinkError(f"helper processes cannot start ({how}); use --workers 1")
+            (self.suspects if index in self.tried else self.waiting).appendleft(index)
+        elif index in self.tried:
+            self.done[index] = True, Died(how)
+        else:
+            self.tried.add(index)
+            self.suspects.append(index)
+
+    def end(self) -> None:
+        """Nobody is left."""
+        every = [*self.idle, *self.busy.values()]
+        for helper in every:
+            helper.process.kill()
+        for helper in every:
+            helper.end()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A process that is started inside never sees Ctrl-C; the caller sees it a moment later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# --- in a helper ----------------------------------------------------------------------------------
+
+
+def _serve(pipe: Connection) -> None:
+    """Work on what comes in until nothing more can."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if not hasattr(signal, "pthread_sigmask"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        work = pickle.loads(pipe.recv_bytes())
+        pipe.send_bytes(pickle.dumps("ready"))
+        while True:
+            item = pickle.loads(pipe.recv_bytes())
+            pipe.send_bytes(_outcome(work, item))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _outcome(work: Callable[[Any], Any], item: Any) -> bytes:
+    """Whether work went well, and its result or error, in bytes that the parent can read."""
+    try:
+        return pickle.dumps((True, work(item)))
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        try:
+            data = pickle.dumps((False, error))
+            pickle.loads(data)  # some errors can be written but not read
+        except Exception:
+            return pickle.dumps((False, RuntimeError(traceback.format_exc())))
+        return data

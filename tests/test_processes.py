@@ -1,0 +1,182 @@
+"""Helper processes: results in order, deaths survived, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from spklink import SpklinkError
+from spklink.processes import Died, in_processes
+
+posix = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended but was not waited for does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+def gone_within(pids: list[int], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+def squared(x: int) -> int:
+    time.sleep(0.01 * (x % 3))
+    return x * x
+
+
+class OddError(Exception):
+    """Can be pickled but not unpickled."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
+
+
+def picky(x: int) -> int:
+    if x == 3:
+        raise SpklinkError("three is bad")
+    if x == 5:
+        raise OddError("five is ", "worse")
+    return x
+
+
+def deadly(item: tuple[int, Path]) -> int:
+    """5 kills always, 7 and 8 the first time only; all leave a word of who was at work."""
+    number, folder = item
+    log = folder / f"{number}"
+    with log.open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    if number == 5 or (number in (7, 8) and len(log.read_text().split()) == 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 11:
+        os._exit(3)
+    return number
+
+
+def interrupted(x: int) -> int:
+    os.kill(os.getpid(), signal.SIGINT)
+    return x
+
+
+def sleepy(folder: Path) -> None:
+    (folder / f"{os.getpid()}").touch()
+    time.sleep(60)
+
+
+def test_results_in_order():
+    assert list(in_processes(squared, range(40), 3)) == [x * x for x in range(40)]
+    assert list(in_processes(squared, [], 3)) == []
+
+
+def test_errors_come_in_order_too():
+    found = []
+    with pytest.raises(SpklinkError, match="three is bad"):
+        found.extend(in_processes(picky, range(9), 2))
+    with closing(in_processes(picky, [0, 5], 2)) as results:
+        assert next(results) == 0
+        with pytest.raises(RuntimeError, match="five is worse"):
+            next(results)
+
+
+@posix
+def test_a_death_costs_only_the_item_that_dies_twice(tmp_path):
+    found = list(in_processes(deadly, [(k, tmp_path) for k in range(20)], 2))
+    assert found[5] == Died("signal 9")
+    assert found[11] == Died("exit code 3")
+    assert [x for k, x in enumerate(found) if k not in (5, 11)] == [
+        *range(5),
+        *range(6, 11),
+        *range(12, 20),
+    ]
+    tries = {k: (tmp_path / f"{k}").read_text().split() for k in range(20)}
+    assert {k for k, pids in tries.items() if len(pids) == 2} == {5, 7, 8, 11}
+    for k in (5, 7, 8, 11):
+        first, second = tries[k]
+        others = [pid for j, pids in tries.items() for pid in pids if j < k]
+        assert first != second
+        assert second not in others  # a fresh one
+
+
+@posix
+def test_helpers_leave_interrupts_to_their_parent():
+    assert list(in_processes(interrupted, range(3), 2)) == [0, 1, 2]
+
+
+class Unstartable:
+    """Ends every process that reads it."""
+
+    def __reduce__(self):
+        return os._exit, (3,)
+
+    def __call__(self, item):
+        return item
+
+
+def test_helpers_that_cannot_start_are_one_error():
+    with pytest.raises(SpklinkError, match=r"cannot start \(exit code 3\); use --workers 1"):
+        list(in_processes(Unstartable(), range(5), 2))
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from spklink.processes import in_processes
+from test_processes import sleepy
+if __name__ == "__main__":
+    list(in_processes(sleepy, [Path({folder!r})] * 4, 2))
+"""
+
+
+@posix
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_helpers_end_with_their_parent(how, tmp_path):
+    code = SCRIPT.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    words = [sys.executable, "-c", code]
+    parent = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        while len(pids := [int(path.name) for path in tmp_path.iterdir()]) < 2:
+            assert parent.poll() is None
+            time.sleep(0.02)
+        if how == "SIGINT":  # as from the keyboard: all of them get it
+            os.killpg(parent.pid, signal.SIGINT)
+        else:
+            parent.send_signal(getattr(signal, how))
+        begin = time.monotonic()
+        _, said = parent.communicate(timeout=10)
+        assert time.monotonic() - begin < 3
+        assert gone_within(pids, 5)
+        assert said.count("Traceback") == (1 if how == "SIGINT" else 0)  # the parent's own
+    finally:
+        parent.kill()
+
+
+@posix
+def test_leaving_early_ends_them(tmp_path):
+    results = in_processes(squared, range(100), 2)
+    next(results)
+    children = (
+        [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+        if Path("/proc").exists()
+        else []
+    )
+    results.close()
+    import multiprocessing
+
+    assert not multiprocessing.active_children()
+    assert len([pid for pid in children if alive(pid)]) <= 1  # the resource tracker stays

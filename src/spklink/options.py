@@ -240,7 +240,7 @@ def _words(flags: tuple[str, ...], value: Any) -> list[str]:
 def options_json(kind: type, options: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """All options that results depend on as values of JSON; paths relative to `base`."""
     return {
-        name: plain(option, options[name], base)
+        name: plain(option, options.get(name, option.default), base)
         for name, (_, option) in options_of(kind).items()
         if option.matters
     }

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from spklink.calibration.table import KINDS, find_kind
 from spklink.errors import SpklinkError
-from spklink.tables import read_json, write_json
+from spklink.json_files import ANYTHING, Each, misfit, read_json
+from spklink.tables import write_json
 
 Floats = NDArray[np.float64]
 # Seconds of speech; less counts as this. Numerical: the logarithm stays finite. Any value below the
@@ -32,6 +33,21 @@ SHORTEST = 0.1
 USUAL = 10.0
 Saved = str | PathLike[str] | Mapping[str, Any]  # a calibration in a file, or what is in it
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
+STEP = (float, None, Each((float, None)))  # of learning: a scale, or several values
+CURVE: dict[str, Any] = {  # what every file says, whatever the kind; of each kind more
+    "kind": str,
+    "source?": str,
+    **{f"{name}?": float for name in ("scale", "offset", "scale_speech", "offset_speech")},
+    **{f"{name}?": (float, None) for name in ("speech_low", "speech_high", "floor")},
+    **{f"{name}?": [float] for name in ("edges", "values")},
+}
+SAVED = CURVE | {
+    "weight?": str,
+    "beta?": (float, None),
+    "first?": (None, CURVE),
+    "history?": [STEP],
+    "note?": ANYTHING,
+}
 
 
 class Calibration(Protocol):
@@ -148,10 +164,11 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
 
 def read_saved(saved: Saved) -> dict[str, Any]:
     """What `save` wrote, from its file or as it was handed over."""
-    found = dict(saved) if isinstance(saved, Mapping) else read_json(saved)
-    if not isinstance(found, dict):
-        raise SpklinkError(f"{name_of(saved)}: not a calibration saved by spklink")
-    return found
+    if not isinstance(saved, Mapping):
+        return dict(read_json(saved, SAVED, "not a calibration saved by spklink"))
+    if wrong := misfit(saved, SAVED):
+        raise no_calibration(saved, wrong)
+    return dict(saved)
 
 
 def name_of(saved: Saved) -> str:
@@ -159,7 +176,7 @@ def name_of(saved: Saved) -> str:
     return "calibration" if isinstance(saved, Mapping) else str(saved)
 
 
-def no_calibration(saved: Saved, error: Exception) -> SpklinkError:
+def no_calibration(saved: Saved, error: Exception | str) -> SpklinkError:
     """What to raise about something that was not saved by us."""
     return SpklinkError(f"{name_of(saved)}: not a calibration saved by spklink ({error})")
 

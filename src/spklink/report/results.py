@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_key
 from spklink.database.sides import names_on
-from spklink.errors import SpklinkError
 from spklink.measures.evaluation import Evaluation, evaluate
 from spklink.posterior.posterior import Posterior, solve
+from spklink.runs.claims import read_suspects
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_run, solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.result import Result, summary
 from spklink.runs.stages import Stages
 from spklink.sound.speech_table import SpeechTable
-from spklink.tables import SEPARATOR, Table, read_rows
+from spklink.tables import SEPARATOR, Table
 
 Bits = NDArray[np.int8]
 
@@ -125,9 +125,7 @@ def _claims(folder: Path, table: Conversations, claimed: Labels | None) -> Bits 
     if not path.exists():
         return None
     bits, where = np.full(len(table), -1, np.int8), table.index()
-    for name, _, said, _ in read_rows(path):
-        if name not in where:
-            raise SpklinkError(f"{path}: no conversation {name!r} in conversations.csv")
+    for name, _, said, _ in read_suspects(path, table):
         m = where[name]
         bits[m] = int(said != SEPARATOR.join(names_on(table, m, 0)))
     return bits

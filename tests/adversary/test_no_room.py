@@ -1,4 +1,4 @@
-"""No memory, no room on the disk, a kill: earlier results stay whole until new ones are complete."""
+"""No memory, a full disk, a kill: earlier results stay whole until new ones are complete."""
 
 from __future__ import annotations
 
@@ -150,9 +150,8 @@ def slowly(real):
         time.sleep(wait)
         return real(*given)
     return call
-os.fsync, os.replace, Path.replace, Path.unlink = map(
-    slowly, (os.fsync, os.replace, Path.replace, lambda p, missing_ok=False: os.path.lexists(p) and os.unlink(p))
-)
+os.fsync, os.replace = slowly(os.fsync), slowly(os.replace)
+Path.replace, os.unlink = slowly(Path.replace), slowly(os.unlink)
 made = spklink.assign(files / "conversations.csv", files / "scores.csv", seed=seed)
 print("writing", flush=True)
 made.save(out)

@@ -69,7 +69,7 @@ def _parameter(name: str, hint: Any, option: Option) -> inspect.Parameter:
         about: Any = typer.Argument(metavar=option.argument, help=option.help)
     else:
         flags = option.flags_of(name)
-        about = typer.Option(*flags, help=option.help, min=option.least, max=option.most)
+        about = typer.Option(*flags, help=option.help, min=option.least)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -57,7 +58,10 @@ class Opened:
                 data = self.stream.read(size)
                 if len(data) < size:
                     raise EOFError("it ends early")
-            yield np.frombuffer(data, self.dtype)
+                block = np.frombuffer(data, self.dtype)
+                if self.dtype.kind == "U":
+                    _check_text(data, self.dtype)
+            yield block
         with _reading(f"array '{self.name}'"):
             self.stream.read(1)  # only then the checksum is looked at
 
@@ -66,6 +70,13 @@ class Opened:
         step = max(1, BLOCK_BYTES // max(self.dtype.itemsize, 1))
         blocks = list(self.blocks(step))
         return np.concatenate(blocks) if blocks else np.zeros(0, self.dtype)
+
+
+def _check_text(data: bytes, dtype: np.dtype[Any]) -> None:
+    """numpy takes any four bytes for a character and stumbles over them later."""
+    codes = np.frombuffer(data, np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+    if codes.max(initial=0) > sys.maxunicode:
+        raise ValueError("it is not text")
 
 
 class Arrays:

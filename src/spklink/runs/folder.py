@@ -203,7 +203,9 @@ def read_run(folder: Path) -> dict[str, Any]:
     if "conversations" not in run["inputs"]:
         raise SpklinkError(f"{path}: inputs.conversations is missing; {ANEW}")
     try:
-        found = options_json(COMMANDS[run["command"]], _options(run, folder), folder)
+        options = _options(run, folder)
+        solving(options | {"workers": None})
+        found = options_json(COMMANDS[run["command"]], options, folder)
     except SpklinkError as error:
         raise SpklinkError(f"{path}: options: {error}; {ANEW}") from None
     return run | {"options": found | run["options"]}  # a later version may have more of them

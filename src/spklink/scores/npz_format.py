@@ -50,7 +50,7 @@ def read_pairs(path: Path, conversations: Conversations) -> SideScores:
         side = _npz_sides(arrays, collector)
         if not np.array_equal(side, np.arange(len(conversations.sides))):
             raise SpklinkError("is about other conversations than conversations.csv")
-        one, two = (arrays.whole(name).astype(np.int64) for name in ("side_1", "side_2"))
+        one, two = (_whole_numbers(arrays.whole(name)) for name in ("side_1", "side_2"))
         score = arrays.whole("score")
         if not len(one) == len(two) == len(score):
             raise SpklinkError("side_1, side_2 and score must be lists of one length")
@@ -79,8 +79,8 @@ def _npz_sides(arrays: Arrays, collector: Collector) -> NDArray[np.int64]:
     width = max(one.dtype.itemsize for one in lists)
     step = max(1, min(CHUNK, BLOCK_BYTES // width))
     for names, channels in zip(*(one.blocks(step) for one in lists), strict=True):
-        pairs = zip(_texts(names), _texts(channels), strict=True)
-        found = np.array([find(c, ch) for c, ch in pairs], np.int64)
+        pairs = zip(names, channels, strict=True)
+        found = np.array([find(str(c), str(ch)) for c, ch in pairs], np.int64)
         bad = np.flatnonzero(found == NO_TRACK)
         said = (
             f"side {begin + k}: channel {channels[k]}; a channel is {find.tracks()}" for k in bad
@@ -90,13 +90,6 @@ def _npz_sides(arrays: Arrays, collector: Collector) -> NDArray[np.int64]:
         begin += len(found)
     _refuse_twice(side, collector)
     return side
-
-
-def _texts(values: NDArray[Any]) -> list[str]:
-    try:
-        return [str(value) for value in values]
-    except ValueError:  # a number that is no character
-        raise SpklinkError("array 'conversation' is not text; save it anew") from None
 
 
 def _refuse_twice(side: NDArray[np.int64], collector: Collector) -> None:

@@ -202,7 +202,7 @@ CONVERT: dict[Any, Callable[[Any], Any]] = {
 NAMES = {
     bool: "True or False",
     int: "a whole number",
-    float: "a finite number",
+    float: "a number",
     str: "text",
     Path: "a path",
     object: "an object",

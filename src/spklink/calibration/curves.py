@@ -32,6 +32,7 @@ SHORTEST = 0.1
 # that scale and offset tell of a usual pair.
 USUAL = 10.0
 Saved = str | PathLike[str] | Mapping[str, Any]  # a calibration in a file, or what is in it
+LARGEST = 1e100  # of the numbers of a saved curve: what it makes of scores is still a number
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
 STEP = (float, None, Each((float, None)))  # of learning: a scale, or several values
 CURVE: dict[str, Any] = {  # what every file says, whatever the kind; of each kind more
@@ -209,12 +210,16 @@ def _check_line(line: Line) -> None:
         raise ValueError("its values are not numbers")
     if not np.isfinite(numbers).all() or line.scale < 0.0 or (line.floor or 0.0) > 0.0:
         raise ValueError("its numbers are not finite, its scale is below or its floor above 0")
+    if max(map(abs, numbers)) > LARGEST:
+        raise ValueError(f"a number beyond {LARGEST:g}")
 
 
 def _check_curve(curve: StepCurve) -> None:
     edges, values = np.array(curve.edges, np.float64), np.array(curve.values, np.float64)
     if len(values) != len(edges) + 1 or not np.isfinite(np.concatenate([edges, values])).all():
         raise ValueError("its steps are not finite numbers, one more than its edges")
+    if max(np.abs(edges).max(initial=0.0), np.abs(values).max()) > LARGEST:
+        raise ValueError(f"a number beyond {LARGEST:g}")
     if (np.diff(edges) <= 0.0).any() or (np.diff(values) < 0.0).any():
         raise ValueError("its steps do not rise")
 

@@ -25,7 +25,9 @@ from spklink.scores.needed import (
     Scores,
     Sides,
     SideScores,
+    bounded,
     known_non_targets,
+    no_score,
 )
 from spklink.scores.sample import Sampler
 from spklink.streams import ZIP, Stream
@@ -75,16 +77,15 @@ class Collector:
         word: str,
     ) -> None:
         """Store one chunk; `place` and `word` name each entry in messages ("row 7")."""
-        bad = np.flatnonzero(~np.isfinite(score))
-        said = (
-            f"{word} {place[k]}: score is {score[k]}, not a finite number" for k in bad.tolist()
-        )
+        sound = bounded(score)
+        bad = np.flatnonzero(~sound)
+        said = (f"{word} {place[k]}: score {no_score(float(score[k]))}" for k in bad.tolist())
         self.problems.take(said, len(bad))
         at = self.positions(side_1, side_2)
         self.show(side_1, side_2, score)
         self.sampler.add(side_1[at < 0], side_2[at < 0], score[at < 0])
-        self.needed[at[(at >= 0) & ~np.isfinite(score)]] = 0.0  # named already, so not missing too
-        kept = np.flatnonzero((at >= 0) & np.isfinite(score))
+        self.needed[at[(at >= 0) & ~sound]] = 0.0  # named already, so not missing too
+        kept = np.flatnonzero((at >= 0) & sound)
         self.others += int((at < 0).sum())
         at, new = at[kept], score[kept]
         before = self.needed[at]

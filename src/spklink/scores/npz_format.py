@@ -16,7 +16,7 @@ from spklink.database.sides import NO_TRACK, SideFinder, side_name
 from spklink.errors import SpklinkError
 from spklink.npz_files import BLOCK_BYTES, TEXT, Arrays, open_arrays
 from spklink.scores.files import CHUNK, Collector
-from spklink.scores.needed import SideScores, known_non_targets
+from spklink.scores.needed import SideScores, bounded, known_non_targets, no_score
 
 Floats = NDArray[np.float64]
 MOST_SIDES = 1 << 27  # listed in one file
@@ -56,7 +56,7 @@ def read_pairs(path: Path, conversations: Conversations) -> SideScores:
             raise SpklinkError("side_1, side_2 and score must be lists of one length")
         if ((one < 0) | (two < 0) | (one >= len(side)) | (two >= len(side))).any():
             raise SpklinkError(f"sides outside 0..{len(side) - 1}; make the results anew")
-        if not np.isfinite(score).all():
+        if not bounded(score).all():
             raise SpklinkError("scores that are not finite numbers; make the results anew")
     return SideScores(one, two, score)
 
@@ -209,10 +209,10 @@ def _show_upper(block: Floats, begin: int, side: NDArray[np.int64], collector: C
 
 
 def _refuse_infinite(block: Floats, begin: int, collector: Collector) -> None:
-    row, column = np.nonzero(~np.isfinite(block))
+    row, column = np.nonzero(~bounded(block))
     bad = np.flatnonzero(begin + row != column)  # the diagonal is ignored
     said = (
-        f"scores[{begin + row[k]}, {column[k]}] is {block[row[k], column[k]]}, not a finite number"
+        f"scores[{begin + row[k]}, {column[k]}] {no_score(float(block[row[k], column[k]]))}"
         for k in bad
     )
     collector.problems.take(said, len(bad))

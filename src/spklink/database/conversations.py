@@ -180,6 +180,9 @@ def _check(draft: _Draft, problems: Problems) -> float:
 
 def _unfit(draft: _Draft) -> str:
     """What cannot be a name: arrays of names give each the room of the longest, and end at NUL."""
+    together = "".join([draft.id, draft.audio, *draft.participants])
+    if len(together) <= LONGEST_NAME and "\0" not in together:
+        return ""
     for what, names in (
         ("conversation id", [draft.id]),
         ("participant name", draft.participants),

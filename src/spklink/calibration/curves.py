@@ -165,11 +165,10 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
 
 def read_saved(saved: Saved) -> dict[str, Any]:
     """What `save` wrote, from its file or as it was handed over."""
-    if not isinstance(saved, Mapping):
-        return dict(read_json(saved, SAVED, "not a calibration saved by spklink"))
-    if wrong := misfit(saved, SAVED):
+    found = saved if isinstance(saved, Mapping) else read_json(saved)
+    if wrong := misfit(found, SAVED):
         raise no_calibration(saved, wrong)
-    return dict(saved)
+    return dict(found)
 
 
 def name_of(saved: Saved) -> str:

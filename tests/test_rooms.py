@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
-    *("errors", "words", "shown", "arrays", "tables", "threads", "processes", "cache"),
-    *("options", "settings"),
+    *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
+    *("threads", "processes", "cache", "options", "settings"),
     *("database", "sound", "recognizers", "scores", "posterior", "calibration", "measures"),
     *("worlds", "runs", "report", "cli"),
 )

@@ -36,6 +36,7 @@ class Option:
     default: Any = REQUIRED
     choices: Callable[[], tuple[str, ...]] | tuple[str, ...] = ()
     least: float | None = None
+    most: float | None = None
     file: bool = False  # a file or folder; one that also has choices takes these words or a file
     memory: bool = False  # a file that the library also takes from memory, such as a DataFrame
     flags: tuple[str, ...] = ()  # on the command line, where not simply --the-name
@@ -116,11 +117,21 @@ def checked(name: str, hint: Any, option: Option, value: Any) -> Any:
     converted = _converted(kinds, value)
     if converted is None:
         what = " or ".join(NAMES[kind] for kind in kinds)
-        raise SpklinkError(f"{name}: {value!r} is not {what}")
+        raise SpklinkError(f"{name}: {_short(value)} is not {what}")
     _check_choice(name, option, converted)
     if option.least is not None and converted < option.least:
-        raise SpklinkError(f"{name}: {value!r} is too small; at least {option.least:g}")
+        raise SpklinkError(f"{name}: {_short(value)} is too small; at least {option.least:g}")
+    if option.most is not None and converted > option.most:
+        raise SpklinkError(f"{name}: {_short(value)} is too large; at most {option.most:g}")
     return converted
+
+
+def _short(value: Any) -> str:
+    """A value in a message: an int may have more digits than Python prints."""
+    if isinstance(value, int) and abs(value) > 10**20:
+        return f"a number of {int(value.bit_length() * math.log10(2)) + 1} digits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _check_choice(name: str, option: Option, value: Any) -> None:
@@ -163,8 +174,11 @@ def _int(value: Any) -> int | None:
 def _float(value: Any) -> float | None:
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         return None
-    number = float(value)
-    return None if math.isnan(number) else number
+    try:
+        number = float(value)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _str(value: Any) -> str | None:
@@ -247,12 +261,21 @@ def options_json(kind: type, options: Mapping[str, Any], base: Path) -> dict[str
 
 
 def options_from(kind: type, values: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """Options that `options_json` wrote; paths lead where they led from `base`."""
-    found = dict(values)
-    for name, (_, option) in options_of(kind).items():
-        value = found.get(name)
+    """Options that `options_json` wrote, checked; paths lead where they led from `base`. Those of
+    an earlier version may lack some, which are at their defaults."""
+    known = {name: about for name, about in options_of(kind).items() if about[1].matters}
+    for name in values:
+        if name not in known:
+            raise SpklinkError(_unknown(name, list(known)))
+    found = {}
+    for name, (hint, option) in known.items():
+        value = values.get(name, option.default)
         if option.file and isinstance(value, str) and value not in option.words():
             found[name] = base / value
+        elif object in _kinds(hint)[0] and not option.file:
+            found[name] = value  # the name of what a program handed over
+        else:
+            found[name] = checked(name, hint, option, value)
     return found
 
 

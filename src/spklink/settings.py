@@ -20,6 +20,8 @@ from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 
 LABELFREE, NONE = "labelfree", "none"
+MOST_SIMULATED = 10**6  # conversations or databases: more take days, and more memory than there is
+MOST_COUNTED = 10**9  # conversations whose entropies are computed: floats tell no more apart
 
 
 def methods() -> tuple[str, ...]:
@@ -125,7 +127,7 @@ BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4
 Workers = Annotated[
     int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
 ]
-Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0)]
+Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0, most=2**128 - 1)]
 SafeCsv = Annotated[
     bool,
     Option("Mark names that a spreadsheet would run (=, +, -, @) with an apostrophe.", False),
@@ -174,7 +176,7 @@ class LinkOptions(TypedDict, total=False):
         Option("Folder of speech to train on instead of the calls.", None, file=True),
     ]
     components: Annotated[
-        int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1)
+        int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
     ]
     known: Known
     claimed: Claimed
@@ -261,8 +263,10 @@ class EvaluateOptions(TypedDict, total=False):
 
 
 class EntropyOptions(TypedDict, total=False):
-    conversations: Annotated[int | None, Option("Number of two-sided conversations.", None)]
-    speakers: Annotated[int | None, Option("Number of speakers.", None)]
+    conversations: Annotated[
+        int | None, Option("Number of two-sided conversations.", None, most=MOST_COUNTED)
+    ]
+    speakers: Annotated[int | None, Option("Number of speakers.", None, most=2 * MOST_COUNTED)]
 
 
 class SimulateOptions(TypedDict, total=False):
@@ -270,7 +274,8 @@ class SimulateOptions(TypedDict, total=False):
         str, Option("Who talks to whom.", "cgn", choices=("cgn", "pairs", "star", "network"))
     ]
     conversations: Annotated[
-        int | None, Option("Number of them, else 348 (cgn), 696 (pairs), 100.", None)
+        int | None,
+        Option("Number of them, else 348 (cgn), 696 (pairs), 100.", None, most=MOST_SIMULATED),
     ]
     world: World
     eer: Eer
@@ -279,7 +284,9 @@ class SimulateOptions(TypedDict, total=False):
 
 
 class PaperOptions(TypedDict, total=False):
-    databases: Annotated[int, Option("Simulated databases, one a seed.", 300, least=1)]
+    databases: Annotated[
+        int, Option("Simulated databases, one a seed.", 300, least=1, most=MOST_SIMULATED)
+    ]
     world: World
     eer: Eer
     seed: Seed

@@ -15,8 +15,10 @@ import io
 import json
 import os
 import re
+import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,11 +27,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from spklink.errors import SpklinkError, problems_in
+from spklink.errors import Problems, SpklinkError, problems_in
+from spklink.json_files import read_json as read_json
 from spklink.shown import Probability
 
 csv.field_size_limit(1 << 24)
 TEMPORARY = "writing"  # ending of files that are not whole yet
+KINDS = {str: "text", int: "a whole number", float: "a number"}  # of cells, in messages
 SEPARATOR = ";"  # between several things in one cell: participants, files
 # Columns of ours that hold what others wrote; all others hold figures and words of our own.
 FOREIGN = {"conversation", "speaker", "file", "problem", "claimed", "suggested", "mark"}
@@ -103,17 +107,29 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
+@dataclass(frozen=True)
+class OpenFile:
+    """A table in an open file, which is read once."""
+
+    path: Path
+    file: BinaryIO
+
+
 @contextmanager
 def open_table(
     table: Table, name: str = "table"
 ) -> Iterator[tuple[Header, Iterator[tuple[int, list[str]]]]]:
     """The header and the (row number, fields) of a table; blank lines are passed over."""
-    if isinstance(table, str | os.PathLike):  # as a stream: scores may be larger than memory
+    data: bytes | None = None
+    if isinstance(table, str | os.PathLike):
         path = Path(table)
         source: Any = path
+    elif isinstance(table, OpenFile):
+        path, source = table.path, table.file
     else:
         content = read_table(table, name)
-        path, source = content.path, io.BytesIO(content.data)
+        path, data = content.path, content.data
+        source = io.BytesIO(data)
     reader: Any = None
     try:
         with _text(source) as file:
@@ -123,14 +139,14 @@ def open_table(
                 raise SpklinkError(f"{path}: empty; a table starts with a row of column names")
             yield Header(path, names), _numbered(reader)
     except UnicodeDecodeError:
-        raise SpklinkError(f"{path}: {_undecodable_line(source)}") from None
+        raise SpklinkError(f"{path}: {_undecodable_line(path, data)}") from None
     except csv.Error as error:
         raise SpklinkError(f"{path}: line {reader.line_num}: not valid CSV ({error})") from None
     except OSError as error:
         raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _text(source: Path | io.BytesIO) -> Any:
+def _text(source: Path | BinaryIO) -> Any:
     if isinstance(source, Path):
         return source.open(encoding="utf-8-sig", newline="")
     return io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
@@ -142,12 +158,30 @@ def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
-def read_rows(table: Table) -> list[Sequence[Any]]:
-    """The rows of a table below its header; none where there is no such file."""
-    if isinstance(table, Path) and not table.exists():
-        return []
-    with open_table(table) as (_, rows):
-        return [fields for _, fields in rows]
+def read_cells(table: Table, columns: Mapping[str, type]) -> list[Sequence[Any]]:
+    """These columns of a table that spklink wrote, each cell of its type: str, int or float."""
+    problems = Problems()
+    found: list[Sequence[Any]] = []
+    with open_table(table) as (header, rows):
+        require_columns(header, list(columns))
+        at = [(name, header.column(name), kind) for name, kind in columns.items()]
+        for number, fields in rows:
+            wrong = wrong_length(number, fields, header)
+            cells = [] if wrong else [_typed(fields[k], kind) for _, k, kind in at]
+            for (name, k, kind), cell in zip(at, cells, strict=False):
+                if cell is None:
+                    wrong = f"row {number}: {name} {fields[k]!r} is not {KINDS[kind]}"
+            problems.append(wrong) if wrong else found.append(cells)
+    if problems:
+        raise problems_in(header.path, problems, "make the results anew")
+    return found
+
+
+def _typed(text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        return None
 
 
 def without_marks(path: Path) -> Content:
@@ -188,10 +222,11 @@ def wrong_length(number: int, fields: Sequence[str], header: Header) -> str | No
 def require_columns(header: Header, names: Sequence[str]) -> None:
     """Refuse a table without these columns, or with a column twice."""
     missing = [name for name in names if name not in header.names]
-    twice = sorted({name for name in header.names if name and header.names.count(name) > 1})
+    count = Counter(header.names)
+    twice = sorted(name for name, times in count.items() if name and times > 1)
     problems = [f"row 1: column '{name}' appears more than once" for name in twice]
     if missing:
-        found = ",".join(header.names)
+        found = ",".join(header.names[:100])
         hint = ""
         if len(header.names) == 1 and any(mark in found for mark in ";\t"):
             hint = " (columns must be separated by commas)"
@@ -204,8 +239,12 @@ def require_columns(header: Header, names: Sequence[str]) -> None:
         raise problems_in(header.path, problems)
 
 
-def _undecodable_line(source: Path | io.BytesIO) -> str:
-    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
+def _undecodable_line(path: Path, data: bytes | None) -> str:
+    """Where it is, looked for from the begin; nowhere in a pipe, which cannot be read again."""
+    if data is None and not path.is_file():
+        return "not UTF-8; save the table as UTF-8"
+    again: BinaryIO = path.open("rb") if data is None else io.BytesIO(data)
+    with again as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
@@ -235,9 +274,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
         os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a disk that is full says of no file
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def aside(folder: Path) -> Iterator[Path]:
+    """A folder inside `folder` for what is not whole yet; it goes when the block ends."""
+    sweep(folder)
+    new = Path(tempfile.mkdtemp(f".{TEMPORARY}", ".results.", folder))
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def sweep(folder: Path, *, older_than_days: float = 0.0) -> None:
@@ -245,7 +297,11 @@ def sweep(folder: Path, *, older_than_days: float = 0.0) -> None:
     limit = time.time() - 86400.0 * older_than_days
     for path in folder.glob(f".*.{TEMPORARY}"):
         with suppress(OSError):  # another run may have been faster, or still be using it
-            if path.stat().st_mtime <= limit:
+            if path.lstat().st_mtime > limit:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
                 path.unlink()
 
 
@@ -292,13 +348,6 @@ def _put_csv(file: BinaryIO, columns: Sequence[str], rows: Iterable[Sequence[Any
 
 def write_json(path: str | os.PathLike[str], value: Mapping[str, Any]) -> None:
     write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def read_json(path: str | os.PathLike[str]) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SpklinkError(f"{path}: cannot be read as JSON ({error})") from None
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:

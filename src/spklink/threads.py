@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+MOST_THREADS = 64  # where there are fewer cores
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def cores(workers: int | None) -> int:
-    """How many to use: all there are, unless a number was asked for."""
-    return workers or os.cpu_count() or 1
+    """How many to use: all there are, unless a number was asked for. Far more than there are only
+    cost memory."""
+    there = os.cpu_count() or 1
+    return min(workers or there, max(there, MOST_THREADS))
 
 
 def in_order(

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from spklink.calibration.table import KINDS, find_kind
 from spklink.errors import SpklinkError
-from spklink.tables import read_json, write_json
+from spklink.json_files import ANYTHING, Each, misfit, read_json
+from spklink.tables import write_json
 
 Floats = NDArray[np.float64]
 # Seconds of speech; less counts as this. Numerical: the logarithm stays finite. Any value below the
@@ -31,7 +32,23 @@ SHORTEST = 0.1
 # that scale and offset tell of a usual pair.
 USUAL = 10.0
 Saved = str | PathLike[str] | Mapping[str, Any]  # a calibration in a file, or what is in it
+LARGEST = 1e100  # of the numbers of a saved curve: what it makes of scores is still a number
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
+STEP = (float, None, Each((float, None)))  # of learning: a scale, or several values
+CURVE: dict[str, Any] = {  # what every file says, whatever the kind; of each kind more
+    "kind": str,
+    "source?": str,
+    **{f"{name}?": float for name in ("scale", "offset", "scale_speech", "offset_speech")},
+    **{f"{name}?": (float, None) for name in ("speech_low", "speech_high", "floor")},
+    **{f"{name}?": [float] for name in ("edges", "values")},
+}
+SAVED = CURVE | {
+    "weight?": str,
+    "beta?": (float, None),
+    "first?": (None, CURVE),
+    "history?": [STEP],
+    "note?": ANYTHING,
+}
 
 
 class Calibration(Protocol):
@@ -148,10 +165,10 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
 
 def read_saved(saved: Saved) -> dict[str, Any]:
     """What `save` wrote, from its file or as it was handed over."""
-    found = dict(saved) if isinstance(saved, Mapping) else read_json(saved)
-    if not isinstance(found, dict):
-        raise SpklinkError(f"{name_of(saved)}: not a calibration saved by spklink")
-    return found
+    found = saved if isinstance(saved, Mapping) else read_json(saved)
+    if wrong := misfit(found, SAVED):
+        raise no_calibration(saved, wrong)
+    return dict(found)
 
 
 def name_of(saved: Saved) -> str:
@@ -159,7 +176,7 @@ def name_of(saved: Saved) -> str:
     return "calibration" if isinstance(saved, Mapping) else str(saved)
 
 
-def no_calibration(saved: Saved, error: Exception) -> SpklinkError:
+def no_calibration(saved: Saved, error: Exception | str) -> SpklinkError:
     """What to raise about something that was not saved by us."""
     return SpklinkError(f"{name_of(saved)}: not a calibration saved by spklink ({error})")
 
@@ -192,12 +209,16 @@ def _check_line(line: Line) -> None:
         raise ValueError("its values are not numbers")
     if not np.isfinite(numbers).all() or line.scale < 0.0 or (line.floor or 0.0) > 0.0:
         raise ValueError("its numbers are not finite, its scale is below or its floor above 0")
+    if max(map(abs, numbers)) > LARGEST:
+        raise ValueError(f"a number beyond {LARGEST:g}")
 
 
 def _check_curve(curve: StepCurve) -> None:
     edges, values = np.array(curve.edges, np.float64), np.array(curve.values, np.float64)
     if len(values) != len(edges) + 1 or not np.isfinite(np.concatenate([edges, values])).all():
         raise ValueError("its steps are not finite numbers, one more than its edges")
+    if max(np.abs(edges).max(initial=0.0), np.abs(values).max()) > LARGEST:
+        raise ValueError(f"a number beyond {LARGEST:g}")
     if (np.diff(edges) <= 0.0).any() or (np.diff(values) < 0.0).any():
         raise ValueError("its steps do not rise")
 

@@ -16,6 +16,7 @@ from spklink.calibration.table import find_kind
 from spklink.errors import SpklinkError
 
 QUARTILES = 1.349  # between those of a Gaussian, in standard deviations: 2 Phi^-1(3/4)
+SMALLEST = 1e-100  # numerical: a spread whose inverse, and squares of that, are still numbers
 ROUNDING = 1e-12  # numerical: a spread below this share of the scores is none
 
 
@@ -80,7 +81,7 @@ def standard(others: Floats) -> tuple[float, float]:
     fits work in these units, so that a factor or an offset on all scores changes nothing."""
     low, centre, high = (float(x) for x in np.quantile(others, [0.25, 0.5, 0.75]))
     spread = (high - low) / QUARTILES or float(others.std())
-    if not np.isfinite(spread) or not spread > ROUNDING * abs(centre):
+    if not np.isfinite(spread) or not spread > max(ROUNDING * abs(centre), SMALLEST):
         raise TooLittleError(
             "all scores of different speakers are equal: there is nothing to learn"
         )
@@ -91,7 +92,7 @@ def stated_default(scores: Floats, why: str) -> Line:
     """One unit of log-likelihood-ratio a standard deviation of all scores: a guess, and said so.
     (A choice, on the modest side: what it costs stands in docs/calibration.md.)"""
     spread = float(scores.std()) if len(scores) else 0.0
-    scale = 1.0 / spread if spread > 0.0 else 0.0
+    scale = 1.0 / spread if spread > SMALLEST else 0.0
     centre = float(scores.mean()) if len(scores) else 0.0
     source = f"probabilities are not calibrated: {why}"
     return Line(scale, -scale * centre, kind="default", source=source)

@@ -36,6 +36,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
     look.check: ["spklink check conversations.csv"],
 }
+LONGEST = 10_000  # characters of an error: whatever is in a file, it stays readable
 
 app = typer.Typer(
     name="spklink",
@@ -76,13 +77,13 @@ def main() -> None:
         if code == 130:  # the parser turns an interrupt into this
             raise KeyboardInterrupt
         sys.exit(code)
-    except (SpklinkError, OSError) as error:
+    except (SpklinkError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output has left
             sys.stderr.close()
             sys.exit(0)
         if "--debug" in sys.argv:
             _show_traceback()
-        _fail(str(error))
+        _fail(in_words(error))
     except (KeyboardInterrupt, typer.Abort):
         print("spklink: stopped", file=sys.stderr)
         sys.exit(130)
@@ -94,9 +95,38 @@ def main() -> None:
         _fail(f"{message} (spklink --help, spklink COMMAND --help)")
 
 
+def in_words(error: Exception) -> str:
+    """What went wrong, where, at what, and what can be done about it."""
+    when = "".join(f" {note}" for note in getattr(error, "__notes__", [])[:1])
+    if isinstance(error, MemoryError):
+        return (
+            f"out of memory{when} ({error or 'the system gave no more'}); give it more memory, "
+            "fewer --workers or less --budget-gb"
+        )
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename2 or error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}{when}{_room(error)}"
+    return str(error)
+
+
+def _room(error: OSError) -> str:
+    """How much room there is, where there was not enough."""
+    import errno
+    import shutil
+    from pathlib import Path
+
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not error.filename:
+        return ""
+    folder = next((p for p in Path(error.filename).parents if p.is_dir()), Path())
+    free = shutil.disk_usage(folder).free / 1e6
+    return f" ({free:.1f} MB are free there); make room and run the same command again"
+
+
 def _fail(message: str) -> NoReturn:
     """Names and files in the message are shown, never carried out by the terminal."""
-    print(f"spklink: {for_screen(message)}", file=sys.stderr)
+    words = for_screen(message)
+    short = words if len(words) <= LONGEST else f"{words[:LONGEST]} …"
+    print(f"spklink: {short}", file=sys.stderr)
     sys.exit(2)
 
 

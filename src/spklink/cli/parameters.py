@@ -65,11 +65,11 @@ def parsed(function: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _parameter(name: str, hint: Any, option: Option) -> inspect.Parameter:
-    about = (
-        typer.Argument(metavar=option.argument, help=option.help)
-        if option.argument
-        else typer.Option(*option.flags_of(name), help=option.help, min=option.least)
-    )
+    if option.argument:
+        about: Any = typer.Argument(metavar=option.argument, help=option.help)
+    else:
+        flags = option.flags_of(name)
+        about = typer.Option(*flags, help=option.help, min=option.least)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

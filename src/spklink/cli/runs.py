@@ -52,9 +52,9 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
     from spklink.runs.link import link as run
     from spklink.runs.measure import evaluate
 
-    key = options["key"]
     with show.stages_on_stderr() as stages:
         found = run(table, out, stages=stages, **options)
+        key = found.inputs.table("key")  # as it was read: it may have come through a pipe
         measured = None if key is None else evaluate(found, key, stages=stages)
     if as_json:
         evaluation = measured.as_json() if measured else None
@@ -71,7 +71,7 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
                 result=found,
                 evaluation=measured,
                 key=key,
-                claimed=options["claimed"],
+                claimed=found.inputs.table("claimed"),
                 stages=stages,
             )
         if not as_json:

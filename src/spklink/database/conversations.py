@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.sides import TWO, Numbering, numbered
-from spklink.errors import problems_in
+from spklink.errors import Problems, problems_in
 from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
+
+LONGEST_NAME = 4096  # characters of an id, a person or the files of a call
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class _Draft:
 def read_conversations(table: Table) -> Conversations:
     """Read either form of the table (a file, a DataFrame or rows); every problem of it is in the
     one error raised."""
-    problems: list[str] = []
+    problems = Problems()
     with open_table(table, "conversations") as (header, rows):
         long_form = header.column("participant") >= 0 and header.column("participants") < 0
         require_columns(header, ["conversation", "participant" if long_form else "participants"])
@@ -86,7 +88,7 @@ def make_conversations(
 ) -> Conversations:
     """Conversations from (id, first participant, second participant), checked as a file is."""
     drafts = [_Draft(n, i, "", [a, b], "", "") for n, (i, a, b) in enumerate(calls, start=1)]
-    problems: list[str] = []
+    problems = Problems()
     _refuse_repeated(drafts, problems)
     priors = [_check(draft, problems) for draft in drafts]
     if problems:
@@ -95,7 +97,7 @@ def make_conversations(
 
 
 def _read_wide(
-    header: Header, rows: Iterable[tuple[int, list[str]]], problems: list[str]
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems
 ) -> list[_Draft]:
     at = [header.column(n) for n in ("conversation", "audio", "participants", "prior", "group")]
     drafts = []
@@ -111,7 +113,7 @@ def _read_wide(
 
 
 def _read_long(
-    header: Header, rows: Iterable[tuple[int, list[str]]], problems: list[str]
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems
 ) -> list[_Draft]:
     at = [header.column(n) for n in ("conversation", "audio", "participant", "prior", "group")]
     drafts: dict[str, _Draft] = {}
@@ -133,7 +135,7 @@ def _read_long(
     return list(drafts.values())
 
 
-def _refuse_repeated(drafts: list[_Draft], problems: list[str]) -> None:
+def _refuse_repeated(drafts: list[_Draft], problems: Problems) -> None:
     first: dict[str, int] = {}
     for draft in drafts:
         earlier = first.setdefault(draft.id, draft.row)
@@ -143,13 +145,16 @@ def _refuse_repeated(drafts: list[_Draft], problems: list[str]) -> None:
             )
 
 
-def _check(draft: _Draft, problems: list[str]) -> float:
+def _check(draft: _Draft, problems: Problems) -> float:
     """Add what is wrong with one conversation; return its prior."""
 
     def wrong(text: str) -> None:
         problems.append(f"row {draft.row}: {text}")
 
     people = draft.participants
+    if said := _unfit(draft):
+        wrong(said)
+        return 0.5
     if not draft.id:
         wrong("empty conversation id")
     if not any(people):
@@ -161,7 +166,7 @@ def _check(draft: _Draft, problems: list[str]) -> float:
     elif len(people) < TWO:
         wrong(f"only one participant ({people[0]!r}); a call has two")
     elif len(set(people)) < len(people):
-        twice = next(person for person in people if people.count(person) > 1)
+        twice = _repeated(people)
         wrong(f"participant {twice!r} twice in conversation {draft.id!r}")
     elif len(people) > TWO:
         wrong(f"{len(people)} participants; more than two are not supported yet")
@@ -171,6 +176,33 @@ def _check(draft: _Draft, problems: list[str]) -> float:
     elif files and not all(name.strip() for name in files):
         wrong("an empty name among the audio files")
     return _prior(draft.prior, wrong)
+
+
+def _unfit(draft: _Draft) -> str:
+    """What cannot be a name: arrays of names give each the room of the longest, and end at NUL."""
+    together = "".join([draft.id, draft.audio, *draft.participants])
+    if len(together) <= LONGEST_NAME and "\0" not in together:
+        return ""
+    for what, names in (
+        ("conversation id", [draft.id]),
+        ("participant name", draft.participants),
+        ("name of an audio file", [draft.audio]),
+    ):
+        longest = max(map(len, names), default=0)
+        if longest > LONGEST_NAME:
+            return f"{what} of {longest} characters; at most {LONGEST_NAME} are read"
+        if any("\0" in name for name in names):
+            return f"{what} with a NUL byte; is the file damaged?"
+    return ""
+
+
+def _repeated(people: list[str]) -> str:
+    seen: set[str] = set()
+    for person in people:
+        if person in seen:
+            return person
+        seen.add(person)
+    return ""
 
 
 def _prior(text: str, wrong: Callable[[str], None]) -> float:

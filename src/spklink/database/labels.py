@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
 from spklink.database.sides import exchanged
-from spklink.errors import problems_in
+from spklink.errors import Problems, problems_in
 from spklink.tables import Table, open_table, require_columns, wrong_length
 
 
@@ -47,7 +47,7 @@ def _read(table: Table, conversations: Conversations, *, evidence: bool) -> Labe
     where = conversations.index()
     turned = np.full(len(conversations), np.nan)
     said_in: dict[int, int] = {}
-    problems: list[str] = []
+    problems = Problems()
     foreign = 0
     with open_table(table, "labels") as (header, rows):
         require_columns(header, ["conversation", "channel", "speaker"])

@@ -223,10 +223,12 @@ def table_row(low: Floats, high: Floats, resolvable: Mask, wrong: Mask) -> dict[
         row[name] = None
     if count:
         ends_ = np.array([low.mean(), high.mean()])
+        with np.errstate(over="ignore"):  # beyond all numbers it is told as none
+            perplexity = np.exp2(ends_)
         for name, pair in (
             ("cross_entropy_bits", ends_),
-            ("confusion", np.exp2(ends_) - 1.0),
-            ("perplexity", np.exp2(ends_)),
+            ("confusion", perplexity - 1.0),
+            ("perplexity", perplexity),
         ):
             row[name] = _figure(intervals, name, *pair)
     if solvable:

@@ -65,6 +65,8 @@ class Weight:
         if self.rule == "chain":
             return np.ones_like(n)
         beta = float(self.beta or 0.0)
+        if beta > 1e100:  # the limit, where the products are no numbers any more
+            return 2.0 / n
         return (1.0 + 2.0 * beta) / (1.0 + n * beta)
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from spklink.errors import SpklinkError
 from spklink.measures.entropy import confusion, levels
 from spklink.measures.published import PRINTED_TABLE_2, PRINTED_TABLE_3
 from spklink.measures.reliability import wilson
@@ -19,7 +21,8 @@ from spklink.report import details, graphs
 from spklink.report.provenance import command, provenance
 from spklink.report.recognizer import recognizer
 from spklink.report.results import Results
-from spklink.tables import read_rows
+from spklink.runs.rows import METHODS
+from spklink.tables import read_cells
 from spklink.words import counted
 
 Table = dict[str, Any]
@@ -305,8 +308,8 @@ def problems(results: Results) -> dict[str, Any]:
 def methods(results: Results) -> dict[str, Any]:
     """How every clique beyond plain enumeration was solved, the largest first."""
     cliques = results.posterior.model.cliques
-    rows = read_rows(results.folder / "methods.csv")
-    rows.sort(key=lambda row: (-int(cliques.size[int(row[0]) - 1]), int(row[0])))
+    rows = _read_methods(results.folder / "methods.csv", len(cliques))
+    rows.sort(key=lambda row: (-int(cliques.size[row[0] - 1]), row[0]))
     return {
         "count": len(rows),
         "columns": [
@@ -315,15 +318,24 @@ def methods(results: Results) -> dict[str, Any]:
         ],
         "rows": [
             [
-                int(row[0]),
-                int(cliques.size[int(row[0]) - 1]),
-                *row[1:3],
-                *map(float, row[3:7]),
+                row[0],
+                int(cliques.size[row[0] - 1]),
+                *row[1:7],
                 row[9],
             ]
             for row in rows[:MOST_METHODS]
         ],
     }
+
+
+def _read_methods(path: Path, cliques: int) -> list[Any]:
+    words = dict.fromkeys(("method", "certainty", "reason"), str)
+    kinds = dict.fromkeys(METHODS, float) | {"clique": int} | words
+    rows = [*read_cells(path, kinds)]
+    outside = next((row[0] for row in rows if not 1 <= row[0] <= cliques), None)
+    if outside is not None:
+        raise SpklinkError(f"{path}: clique {outside} of {cliques}; make the results anew")
+    return rows
 
 
 def _all_finite(numbers: dict[str, Any]) -> dict[str, Any]:

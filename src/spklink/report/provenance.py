@@ -10,14 +10,14 @@ from __future__ import annotations
 from shlex import quote
 from typing import Any
 
-from spklink.errors import SpklinkError
+from spklink.json_files import Each, read_json
 from spklink.options import Option, command_words, plain
 from spklink.report.results import Results
 from spklink.runs.stages import Stages
 from spklink.settings import COMMANDS, recognizers
-from spklink.tables import read_json
 
 Run = dict[str, Any]  # the content of run.json
+TIMINGS = {"seconds": Each(float), "peak_memory_bytes": (int, None)}
 
 
 def provenance(results: Results) -> dict[str, Any]:
@@ -100,11 +100,7 @@ def _about_the_recognizer(run: Run) -> list[str]:
 def times(results: Results, stages: Stages) -> dict[str, Any]:
     """Seconds by stage and memory, of the run and of this report."""
     path = results.folder / "timings.json"
-    try:
-        run = read_json(path) if path.exists() else {}
-    except SpklinkError:
-        run = {}
     return {
-        "run": run,
+        "run": read_json(path, TIMINGS, "remove it") if path.exists() else {},
         "report": stages.timings(),
     }

@@ -19,6 +19,7 @@ from spklink.database.links import candidates
 from spklink.database.sides import certainly_different, speakers_on
 from spklink.report.results import Results
 from spklink.scores.files import Collector
+from spklink.scores.files import read_pairs as read_side_scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -74,9 +75,8 @@ def recognizer(results: Results) -> dict[str, Any]:
 
 def read_pairs(results: Results, path: Path) -> Pairs:
     """Pairs of usable sides with what is known of each."""
-    with np.load(path, allow_pickle=False) as arrays:
-        one, two = (arrays[name].astype(np.int64) for name in ("side_1", "side_2"))
-        score = arrays["score"].astype(np.float64)
+    found = read_side_scores(path, results.table)
+    one, two, score = found.side_1, found.side_2, found.score.astype(np.float64)
     usable = results.usable()
     kept = usable[one] & usable[two]
     one, two, score = one[kept], two[kept], score[kept]

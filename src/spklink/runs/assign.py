@@ -17,7 +17,7 @@ from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import solve
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
-from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.inputs import Inputs, Passing, read_inputs
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_scores
@@ -46,6 +46,8 @@ def assign(
     folder = None if out is None else check_folder(out)
     choice = Choice.of(asked)
     weight = asked_weight(asked["weight"], asked["beta"])
+    if isinstance(scores, str | PathLike):
+        scores = Passing(scores)
     with stages.stage("reading the table"):
         inputs = _read_inputs(table, scores, asked, choice)
         conversations = read_conversations(inputs.table("conversations"))

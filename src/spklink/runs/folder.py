@@ -1,7 +1,9 @@
 """A folder of results: written whole, read back without anything else.
 
-`run.json` is written last, so a folder that has it is complete. Paths in the folder are relative to
-it: it can be moved together with what it refers to.
+`run.json` is put in place last, so a folder that has it is complete. All files are written beside
+the earlier ones first and then take their places: until they are whole, the results of an earlier
+run stay as they are. Paths in the folder are relative to it: it can be moved together with what it
+refers to.
 """
 
 from __future__ import annotations
@@ -14,18 +16,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from spklink import __version__
+from spklink.calibration.curves import read_saved
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
 from spklink.errors import SpklinkError, check_folder
+from spklink.json_files import ANYTHING, Each, read_json
 from spklink.options import options_from, options_json, relative
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options, solve
-from spklink.runs.claims import SUSPECTS
+from spklink.runs.claims import SUSPECTS, read_suspects
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Given, Inputs, read_inputs
 from spklink.runs.result import Listening, Result
@@ -38,7 +40,7 @@ from spklink.runs.rows import (
     method_rows,
 )
 from spklink.runs.stages import Stages
-from spklink.scores.files import read_scores, write_scores
+from spklink.scores.files import read_pairs, read_scores, write_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
 from spklink.sound.listening import PROBLEMS
@@ -47,11 +49,10 @@ from spklink.tables import (
     SEPARATOR,
     Content,
     Table,
+    aside,
     csv_bytes,
     open_table,
-    read_json,
-    read_rows,
-    sweep,
+    read_cells,
     without_marks,
     write_bytes,
     write_csv,
@@ -66,6 +67,23 @@ FILES = (
 )
 LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 REPORTS = ("report.html", "report.json")
+RUN_FILE = "run.json"
+ANEW = "make the results anew"
+RUN = {  # what run.json must say for the rest to be read
+    "spklink": str,
+    "versions": Each(str),
+    "command": str,
+    "options": Each((str, bool, float, None)),
+    "inputs": Each({"file": (str, None), "sha256": str}),
+    "recognizer?": {
+        **{f"{name}?": (int, None) for name in ("trained_on", "recordings")},
+        **{f"{name}?": ANYTHING for name in ("name", "recipe", "front_end", "trained", "heard")},
+    },
+    "weight": {"rule": str, "beta": (float, None)},
+    "scores": {"needed": int, "others": int},
+    "result": {"conversations": int},
+    "notes": [str],
+}
 
 
 def make_folder(folder: Path) -> Path:
@@ -79,29 +97,39 @@ def make_folder(folder: Path) -> Path:
 
 
 def write_folder(result: Result, folder: Path) -> Path:
-    """All files of a results folder; run.json last."""
+    """All files of a results folder."""
     make_folder(folder)
-    with result.stages.stage("writing the results"):
-        _write_files(result, folder)
-    write_json(folder / "timings.json", result.stages.timings())
-    write_json(folder / "run.json", run_json(result, folder))
+    with aside(folder) as new:
+        with result.stages.stage("writing the results"):
+            _write_files(result, new, folder)
+        write_json(new / "timings.json", result.stages.timings())
+        write_json(new / "run.json", run_json(result, folder))
+        _put_in_place(new, folder)
     return folder
 
 
-def _write_files(result: Result, folder: Path) -> None:
-    sweep(folder)
-    copies = _copies(result.inputs, folder)  # first: they may be the very files that go now
-    for name in ("run.json", *FILES, *LINK_FILES, *REPORTS):
-        (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
-    for name, content in copies.items():
-        write_bytes(folder / f"{name}.csv", content)
-    _write_scores(result, folder)
-    _write_listening(result, folder)
+def _put_in_place(new: Path, folder: Path) -> None:
+    """The old run.json goes first and the new one comes last: between the two the folder says that
+    it is not complete, and the same command completes it."""
+    (folder / RUN_FILE).unlink(missing_ok=True)
+    for name in (*FILES, *LINK_FILES, *REPORTS):
+        if (new / name).exists():
+            (new / name).replace(folder / name)
+        else:
+            (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
+    (new / RUN_FILE).replace(folder / RUN_FILE)
+
+
+def _write_files(result: Result, new: Path, folder: Path) -> None:
+    for name, content in _copies(result.inputs, folder).items():
+        write_bytes(new / f"{name}.csv", content)
+    _write_scores(result, new)
+    _write_listening(result, new)
     table, posterior = result.conversations, result.posterior
     rows = assignment_rows(table, posterior)
-    write_csv(folder / "assignments.csv", ASSIGNMENTS, rows, safe=_safe(result.options))
-    write_csv(folder / "cliques.csv", CLIQUES, clique_rows(posterior))
-    write_csv(folder / "methods.csv", METHODS, method_rows(posterior))
+    write_csv(new / "assignments.csv", ASSIGNMENTS, rows, safe=_safe(result.options))
+    write_csv(new / "cliques.csv", CLIQUES, clique_rows(posterior))
+    write_csv(new / "methods.csv", METHODS, method_rows(posterior))
 
 
 def _copies(inputs: Inputs, folder: Path) -> dict[str, bytes]:
@@ -175,26 +203,63 @@ def read_run(folder: Path) -> dict[str, Any]:
     """The run.json of a finished folder."""
     if not (folder / "run.json").is_file():
         raise SpklinkError(f"{folder}: no finished results here (run.json is missing)")
-    run = read_json(folder / "run.json")
-    if not isinstance(run, dict) or run.get("command") not in ("link", "assign"):
-        raise SpklinkError(f"{folder}: results of another version of spklink; make them anew")
-    return run
+    path = folder / "run.json"
+    run: dict[str, Any] = read_json(path, RUN, f"results of another version of spklink? {ANEW}")
+    if run["command"] not in ("link", "assign"):
+        raise SpklinkError(f"{path}: command {run['command']!r} is not link or assign; {ANEW}")
+    if run["command"] == "link" and "recognizer" not in run:
+        raise SpklinkError(f"{path}: recognizer is missing; {ANEW}")
+    if "conversations" not in run["inputs"]:
+        raise SpklinkError(f"{path}: inputs.conversations is missing; {ANEW}")
+    try:
+        options = _options(run, folder)
+        solving(options | {"workers": None})
+        found = options_json(COMMANDS[run["command"]], options, folder)
+    except SpklinkError as error:
+        raise SpklinkError(f"{path}: options: {error}; {ANEW}") from None
+    return run | {"options": found | run["options"]}  # a later version may have more of them
+
+
+def _options(run: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The options of a run, checked."""
+    return options_from(COMMANDS[run["command"]], run["options"], folder)
 
 
 def read_evidence(folder: Path) -> Evidence:
     """What the posterior of a results folder is computed from, out of nothing but that folder."""
     run = read_run(folder)
-    weight = Weight(run["weight"]["rule"], run["weight"]["beta"])
-    table = read_conversations(folder / "conversations.csv")
-    known = _there(folder / "known.csv")
+    return _evidence(folder, run, _inputs(folder, run))
+
+
+def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
+    weight = _weight(folder / "run.json", run["weight"])
+    table = read_conversations(inputs.table("conversations"))
+    known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
+    scores = read_scores(folder / "llrs.npz", table, links)
+    said = run["result"]["conversations"], run["scores"]["needed"]
+    for name, here, there in zip(
+        ("conversations", "needed scores"), (len(table), len(scores.needed)), said, strict=True
+    ):
+        if here != there:
+            raise SpklinkError(
+                f"{folder / 'conversations.csv'}: {here} {name} where run.json tells of {there}; "
+                f"{ANEW}"
+            )
     return Evidence(
         conversations=table,
         links=links,
-        scores=read_scores(folder / "llrs.npz", table, links),
+        scores=scores,
         weight=weight,
         known=None if known is None else read_known(known, table),
     )
+
+
+def _weight(path: Path, said: dict[str, Any]) -> Weight:
+    try:
+        return Weight(said["rule"], said["beta"])
+    except SpklinkError as error:
+        raise SpklinkError(f"{path}: {error}; {ANEW}") from None
 
 
 def _there(path: Path) -> Path | None:
@@ -213,15 +278,17 @@ def load(
     """A results folder as the object that was saved there; its posterior is computed again."""
     folder, stages = Path(folder), stages or Stages()
     with stages.stage("reading the results"):
-        run, evidence = read_run(folder), read_evidence(folder)
-        options = options_from(COMMANDS[run["command"]], run["options"], folder)
+        run = read_run(folder)
+        inputs = _inputs(folder, run)
+        evidence = _evidence(folder, run, inputs)
+        calibration = _there(folder / "calibration.json")
         result = Result(
             command=run["command"],
-            options=options | {"workers": workers},
-            inputs=_inputs(folder, run),
+            options=_options(run, folder) | {"workers": workers},
+            inputs=inputs,
             evidence=evidence,
-            raw=_raw(folder),
-            calibration=_read_if_there(folder / "calibration.json"),
+            raw=_raw(folder, evidence.conversations),
+            calibration=None if calibration is None else read_saved(calibration),
             listening=_listening(folder, run, evidence.conversations),
             notes=run["notes"],
             stages=stages,
@@ -234,7 +301,12 @@ def load(
 
 def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:
     """The tables from the folder; of other files what was said of them."""
-    copies = read_inputs({name: _there(folder / f"{name}.csv") for name in COPIED})
+    if "known" not in run["inputs"] and (folder / "known.csv").exists():
+        raise SpklinkError(
+            f"{folder / 'known.csv'}: the run knew no channels; run again with --known known.csv"
+        )
+    given = [name for name in COPIED if name in run["inputs"]]
+    copies = read_inputs({name: folder / f"{name}.csv" for name in given})
     others = {
         name: Given(folder / (one["file"] or name), one["sha256"], file=one["file"] is not None)
         for name, one in run["inputs"].items()
@@ -243,18 +315,9 @@ def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:
     return Inputs({**copies.given, **others})
 
 
-def _raw(folder: Path) -> SideScores | None:
-    path = folder / "scores.npz"
-    if not path.exists():
-        return None
-    with np.load(path, allow_pickle=False) as arrays:
-        one, two = (arrays[name].astype(np.int64) for name in ("side_1", "side_2"))
-        return SideScores(one, two, arrays["score"])
-
-
-def _read_if_there(path: Path) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = read_json(path) if path.exists() else None
-    return found
+def _raw(folder: Path, table: Conversations) -> SideScores | None:
+    path = _there(folder / "scores.npz")
+    return None if path is None else read_pairs(path, table)
 
 
 def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
@@ -264,7 +327,7 @@ def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Liste
     suspects = _there(folder / "suspects.csv")
     return Listening(
         speech=read_speech_table(read(folder / "sides.csv"), table),
-        problems=read_rows(read(folder / "problems.csv")),
+        problems=read_cells(read(folder / "problems.csv"), dict.fromkeys(PROBLEMS, str)),
         recognizer=run["recognizer"],
-        suspects=None if suspects is None else read_rows(read(suspects)),
+        suspects=None if suspects is None else read_suspects(read(suspects), table),
     )

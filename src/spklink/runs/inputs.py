@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spklink.errors import SpklinkError
 from spklink.options import relative
+from spklink.streams import Stream
 from spklink.tables import Content, Table, read_table, sha256
 
 
@@ -22,15 +23,22 @@ class Given:
     file: bool = True
 
 
+class Passing(Stream):
+    """A file that is read once, later: its hash is known then."""
+
+    file = True
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Everything a run was given, by the name of its option."""
 
-    given: Mapping[str, Content | Given]
+    given: Mapping[str, Content | Given | Passing]
+    measured_by: Mapping[str, Content] = field(default_factory=dict)  # nothing depends on these
 
     def table(self, name: str) -> Content | None:
         """A table as it was read; None where none was given."""
-        found = self.given.get(name)
+        found = self.given.get(name, self.measured_by.get(name))
         return found if isinstance(found, Content) else None
 
     def as_json(self, folder: Path) -> dict[str, dict[str, str | None]]:
@@ -45,16 +53,22 @@ class Inputs:
 
 
 def read_inputs(
-    tables: Mapping[str, Table | None], files: Mapping[str, Any] | None = None
+    tables: Mapping[str, Table | None],
+    files: Mapping[str, Any] | None = None,
+    measured_by: Mapping[str, Table | None] | None = None,
 ) -> Inputs:
     """Read all tables now, before any long work; name and hash all other files."""
-    found: dict[str, Content | Given] = {
-        name: read_table(table, name) for name, table in tables.items() if table is not None
-    }
+    found: dict[str, Content | Given | Passing] = {**_read(tables)}
     for name, path in (files or {}).items():
-        if isinstance(path, str | os.PathLike):
+        if isinstance(path, Passing):
+            found[name] = path
+        elif isinstance(path, str | os.PathLike):
             found[name] = _named(Path(path))
-    return Inputs(found)
+    return Inputs(found, _read(measured_by or {}))
+
+
+def _read(tables: Mapping[str, Table | None]) -> dict[str, Content]:
+    return {name: read_table(table, name) for name, table in tables.items() if table is not None}
 
 
 def _named(path: Path) -> Given:

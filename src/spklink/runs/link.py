@@ -101,11 +101,11 @@ class Case:
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
         tables = {"conversations": table, "known": asked["known"], "claimed": asked["claimed"]}
-        inputs = read_inputs(tables, plan.choice.named_files())
+        inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
         people = read_conversations(inputs.table("conversations"))
-        claimed = inputs.table("claimed")
-        if asked["key"] is not None:
-            read_key(asked["key"], people)  # what is wrong with it is said now, not in an hour
+        claimed, key = inputs.table("claimed"), inputs.table("key")
+        if key is not None:
+            read_key(key, people)  # what is wrong with it is said now, not in an hour
         return cls(
             inputs,
             people,

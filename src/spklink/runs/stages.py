@@ -26,7 +26,11 @@ class Stages:
         if self.tell is not None:
             self.tell(name)
         begin = time.perf_counter()
-        yield
+        try:
+            yield
+        except (MemoryError, OSError) as error:
+            error.add_note(f"while {name}")  # for the one line that a person sees
+            raise
         self.seconds[name] = round(time.perf_counter() - begin, 4)
 
     def timings(self) -> dict[str, Any]:

@@ -33,12 +33,13 @@ def _add_rows(
     places = [number for number, _ in rows]
     sides = [find.all_of((f[at[c]], f[at[c + 1]]) for _, f in rows) for c in (0, 2)]
     score = np.array([_number(f[at[4]]) for _, f in rows], np.float64)
-    for k in np.flatnonzero((sides[0] == NO_TRACK) | (sides[1] == NO_TRACK)):
-        fields = rows[k][1]
-        found = " and ".join(repr(fields[at[c]]) for c in (1, 3))
-        collector.problems.append(
-            f"row {places[k]}: channels {found}; a channel is {find.tracks()}"
-        )
+    bad = np.flatnonzero((sides[0] == NO_TRACK) | (sides[1] == NO_TRACK))
+    said = (
+        f"row {places[k]}: channels {rows[k][1][at[1]]!r} and {rows[k][1][at[3]]!r}; a channel is "
+        f"{find.tracks()}"
+        for k in bad
+    )
+    collector.problems.take(said, len(bad))
     for k in np.flatnonzero(np.isnan(score)):
         text = rows[k][1][at[4]].strip()
         if text.lower().lstrip("+-") != "nan":

@@ -18,17 +18,20 @@ import numpy as np
 from spklink.database.conversations import Conversations
 from spklink.database.links import Links, needed_sides, pair_starts
 from spklink.database.sides import side_name
-from spklink.errors import SpklinkError, problems_in
+from spklink.errors import Problems, SpklinkError, problems_in
 from spklink.scores.needed import (
     NON_TARGETS,
     Floats,
     Scores,
     Sides,
     SideScores,
+    bounded,
     known_non_targets,
+    no_score,
 )
 from spklink.scores.sample import Sampler
-from spklink.tables import write_npz
+from spklink.streams import ZIP, Stream
+from spklink.tables import OpenFile, write_npz
 
 Side = tuple[str, int]  # conversation, channel from 1
 Observe = Callable[[Sides, Sides, Floats], None]
@@ -44,7 +47,7 @@ class Collector:
     conversations: Conversations
     links: Links
     observe: Observe | None = None
-    problems: list[str] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
     others: int = 0
 
     def __post_init__(self) -> None:
@@ -75,13 +78,15 @@ class Collector:
         word: str,
     ) -> None:
         """Store one chunk; `place` and `word` name each entry in messages ("row 7")."""
-        for k in np.flatnonzero(~np.isfinite(score)).tolist():
-            self.problems.append(f"{word} {place[k]}: score is {score[k]}, not a finite number")
+        sound = bounded(score)
+        bad = np.flatnonzero(~sound)
+        said = (f"{word} {place[k]}: score {no_score(float(score[k]))}" for k in bad.tolist())
+        self.problems.take(said, len(bad))
         at = self.positions(side_1, side_2)
         self.show(side_1, side_2, score)
         self.sampler.add(side_1[at < 0], side_2[at < 0], score[at < 0])
-        self.needed[at[(at >= 0) & ~np.isfinite(score)]] = 0.0  # named already, so not missing too
-        kept = np.flatnonzero((at >= 0) & np.isfinite(score))
+        self.needed[at[(at >= 0) & ~sound]] = 0.0  # named already, so not missing too
+        kept = np.flatnonzero((at >= 0) & sound)
         self.others += int((at < 0).sum())
         at, new = at[kept], score[kept]
         before = self.needed[at]
@@ -102,11 +107,12 @@ class Collector:
     def _refuse(
         self, bad: Sides, other: Floats, score: Floats, place: Sequence[int], word: str
     ) -> None:
-        for k, value in zip(bad.tolist(), other.tolist(), strict=True):
-            self.problems.append(
-                f"{word} {place[k]}: score {score[k]:g} where the same two sides have {value:g} "
-                "elsewhere in the file"
-            )
+        said = (
+            f"{word} {place[k]}: score {score[k]:g} where the same two sides have {value:g} "
+            "elsewhere in the file"
+            for k, value in zip(bad.tolist(), other.tolist(), strict=True)
+        )
+        self.problems.take(said, len(bad))
 
     def finish(self, path: str | PathLike[str]) -> Scores:
         missing = np.flatnonzero(np.isnan(self.needed))
@@ -152,13 +158,10 @@ def _read_into(scores: Any, collector: Collector) -> str | PathLike[str]:
     """All scores into the collector; what they are called in messages."""
     from spklink.scores import csv_format, npz_format
 
-    if isinstance(scores, str | PathLike):
-        readers = {".csv": csv_format.read, ".npz": npz_format.read}
-        read = readers.get(Path(scores).suffix.lower())
-        if read is None:
-            raise SpklinkError(f"{scores}: scores must be a .csv or .npz file")
-        read(Path(scores), collector)
-        return scores
+    if isinstance(scores, str | PathLike | Stream):
+        stream = scores if isinstance(scores, Stream) else Stream(scores, hashed=False)
+        _read_file(stream, collector)
+        return stream.path
     if isinstance(scores, np.ndarray):
         npz_format.add_square(scores, collector)
     elif callable(scores):
@@ -166,6 +169,23 @@ def _read_into(scores: Any, collector: Collector) -> str | PathLike[str]:
     else:
         csv_format.read(scores, collector)
     return "scores"
+
+
+def _read_file(stream: Stream, collector: Collector) -> None:
+    """Once, from begin to end. The name of a pipe has no ending: its first bytes tell."""
+    from spklink.scores import csv_format, npz_format
+
+    kind = stream.path.suffix.lower()
+    with stream.open() as file:
+        if stream.is_pipe() and kind not in (".csv", ".npz"):
+            kind = ".npz" if file.peek(len(ZIP)).startswith(ZIP) else ".csv"
+        if kind == ".npz":
+            with stream.whole(file) as archive:
+                npz_format.read(archive, str(stream.path), collector)
+        elif kind == ".csv":
+            csv_format.read(OpenFile(stream.path, file), collector)
+        else:
+            raise SpklinkError(f"{stream.path}: scores must be a .csv or .npz file")
 
 
 def _ask(score: Callable[[Side, Side], float], collector: Collector) -> None:
@@ -179,6 +199,13 @@ def _ask(score: Callable[[Side, Side], float], collector: Collector) -> None:
         pairs = zip(one.tolist(), two.tolist(), strict=True)
         found = np.array([float(score(names[a], names[b])) for a, b in pairs])
         collector.add(one, two, found, range(len(one)), "pair")
+
+
+def read_pairs(path: Path, conversations: Conversations) -> SideScores:
+    """What `write_scores` wrote of these very conversations, all of it."""
+    from spklink.scores import npz_format
+
+    return npz_format.read_pairs(path, conversations)
 
 
 def write_scores(

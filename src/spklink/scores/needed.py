@@ -9,6 +9,7 @@ where they are made or read to where they are written.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,22 @@ Floats = NDArray[np.float64]
 Sides = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 NON_TARGETS = 20_000  # known non-target pairs sampled at most, and at most 11 a conversation
+
+
+# Far beyond what any recognizer says, and squares of it are still numbers.
+LARGEST = 1e100
+
+
+def bounded(score: NDArray[Any]) -> Mask:
+    """Which scores can be computed with: finite, and not absurdly large."""
+    return np.asarray(np.abs(score) <= LARGEST)
+
+
+def no_score(value: float) -> str:
+    """What is wrong with one that cannot."""
+    return f"is {value}, not a finite number" + (
+        f" up to {LARGEST:g}" if np.isfinite(value) else ""
+    )
 
 
 @dataclass(frozen=True)

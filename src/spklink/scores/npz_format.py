@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -11,109 +10,115 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
-from spklink.database.sides import NO_TRACK, SideFinder
+from spklink.database.conversations import Conversations
+from spklink.database.links import find_links
+from spklink.database.sides import NO_TRACK, SideFinder, side_name
 from spklink.errors import SpklinkError
+from spklink.npz_files import BLOCK_BYTES, TEXT, Arrays, open_arrays
 from spklink.scores.files import CHUNK, Collector
-from spklink.scores.needed import known_non_targets
+from spklink.scores.needed import SideScores, bounded, known_non_targets, no_score
 
 Floats = NDArray[np.float64]
+MOST_SIDES = 1 << 27  # listed in one file
 BLOCK_CELLS = 1 << 23  # cells of a dense matrix at a time
 SYMMETRY = 1e-5  # the two halves of a dense matrix may differ by rounding, relative to the score
 
 
-def read(path: Path, collector: Collector) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = {name.removesuffix(".npy") for name in archive.namelist()}
-            side = _npz_sides(archive, names, collector)
-            if {"side_1", "side_2", "score"} <= names:
-                _add_triples(archive, side, collector)
-            elif "scores" in names:
-                _add_dense(archive, side, collector)
-            else:
-                raise SpklinkError(
-                    f"needs arrays side_1, side_2, score or a matrix scores; found "
-                    f"{', '.join(sorted(names))}"
-                )
-    except SpklinkError as error:
-        raise SpklinkError(f"{path}: {error}") from None
-    except FileNotFoundError:
-        raise SpklinkError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise SpklinkError(f"{path}: not a readable .npz without pickle ({error})") from None
+def read(file: IO[bytes], name: str, collector: Collector) -> None:
+    """All scores of an open file into the collector."""
+    with open_arrays(file, name) as arrays:
+        _take(arrays, collector)
 
 
-def _npz_sides(
-    archive: zipfile.ZipFile, names: set[str], collector: Collector
-) -> NDArray[np.int64]:
+def _take(arrays: Arrays, collector: Collector) -> None:
+    if not ({"side_1", "side_2", "score"} <= arrays.names or "scores" in arrays.names):
+        raise SpklinkError(
+            f"needs arrays side_1, side_2, score or a matrix scores; found "
+            f"{', '.join(sorted(arrays.names)[:10])}"
+        )
+    side = _npz_sides(arrays, collector)
+    if {"side_1", "side_2", "score"} <= arrays.names:
+        _add_triples(arrays, side, collector)
+    else:
+        _add_dense(arrays, side, collector)
+
+
+def read_pairs(path: Path, conversations: Conversations) -> SideScores:
+    """All triples that `write_scores` wrote about these very conversations."""
+    collector = Collector(conversations, find_links(conversations))
+    with open_arrays(path) as arrays:
+        side = _npz_sides(arrays, collector)
+        if not np.array_equal(side, np.arange(len(conversations.sides))):
+            raise SpklinkError("is about other conversations than conversations.csv")
+        one, two = (_whole_numbers(arrays.whole(name)) for name in ("side_1", "side_2"))
+        score = arrays.whole("score")
+        if not len(one) == len(two) == len(score):
+            raise SpklinkError("side_1, side_2 and score must be lists of one length")
+        if ((one < 0) | (two < 0) | (one >= len(side)) | (two >= len(side))).any():
+            raise SpklinkError(f"sides outside 0..{len(side) - 1}; make the results anew")
+        if not bounded(score).all():
+            raise SpklinkError("scores that are not finite numbers; make the results anew")
+    return SideScores(one, two, score)
+
+
+def _npz_sides(arrays: Arrays, collector: Collector) -> NDArray[np.int64]:
     """The side of each entry, negative for conversations that are not in the table."""
     for name in ("conversation", "channel"):
-        if name not in names:
+        if name not in arrays.names:
             raise SpklinkError(f"needs an array '{name}' with one entry a side")
-    conversation, channel = _whole(archive, "conversation"), _whole(archive, "channel")
-    if conversation.shape != channel.shape or conversation.ndim != 1:
+    lists = [arrays.open(name, ndim=1, kinds=TEXT) for name in ("conversation", "channel")]
+    if lists[0].shape != lists[1].shape:
         raise SpklinkError(
-            f"conversation {conversation.shape} and channel {channel.shape} must be two lists "
+            f"conversation {lists[0].shape} and channel {lists[1].shape} must be two lists "
             "of one length"
         )
-    find = SideFinder(collector.conversations)
-    side = np.array(
-        [find(str(c), str(ch)) for c, ch in zip(conversation, channel, strict=True)], np.int64
-    )
-    for k in np.flatnonzero(side == NO_TRACK):
-        collector.problems.append(f"side {k}: channel {channel[k]}; a channel is {find.tracks()}")
-    known = np.flatnonzero(side >= 0)
-    value, count = np.unique(side[known], return_counts=True)
-    for repeated in value[count > 1]:
-        places = np.flatnonzero(side == repeated)
-        collector.problems.append(
-            f"sides {places[0]} and {places[1]} are both "
-            f"{conversation[places[0]]} channel {channel[places[0]]}"
+    count = len(lists[0])
+    if count > MOST_SIDES:
+        raise SpklinkError(f"lists {count} sides; at most {MOST_SIDES} are read")
+    find, side, begin = SideFinder(collector.conversations), np.empty(count, np.int64), 0
+    width = max(one.dtype.itemsize for one in lists)
+    step = max(1, min(CHUNK, BLOCK_BYTES // width))
+    for names, channels in zip(*(one.blocks(step) for one in lists), strict=True):
+        pairs = zip(names, channels, strict=True)
+        found = np.array([find(str(c), str(ch)) for c, ch in pairs], np.int64)
+        bad = np.flatnonzero(found == NO_TRACK)
+        said = (
+            f"side {begin + k}: channel {channels[k]}; a channel is {find.tracks()}" for k in bad
         )
+        collector.problems.take(said, len(bad))
+        side[begin : begin + len(found)] = found
+        begin += len(found)
+    _refuse_twice(side, collector)
     return side
 
 
-def _whole(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    with archive.open(f"{name}.npy") as member:
-        return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
+def _refuse_twice(side: NDArray[np.int64], collector: Collector) -> None:
+    value, count = np.unique(side[side >= 0], return_counts=True)
+    repeated = value[count > 1]
+
+    def said() -> Iterator[str]:
+        for one in repeated:
+            first, second = np.flatnonzero(side == one)[:2]
+            named = side_name(collector.conversations, int(one))
+            yield f"sides {first} and {second} are both {named}"
+
+    collector.problems.take(said(), len(repeated))
 
 
-def _open_array(archive: zipfile.ZipFile, name: str) -> tuple[IO[bytes], tuple[int, ...], Any]:
-    """A member positioned at its data, with shape and type: arrays are read a block at a time."""
-    member = archive.open(f"{name}.npy")
-    version = np.lib.format.read_magic(member)
-    read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):
-        read = np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(member)
-    if dtype.hasobject or dtype.kind not in "iuf":
-        raise SpklinkError(f"array '{name}' holds {dtype}, not numbers")
-    return member, shape, dtype
-
-
-def _blocks(member: IO[bytes], dtype: Any, total: int, step: int) -> Iterator[NDArray[Any]]:
-    for begin in range(0, total, step):
-        count = min(step, total - begin)
-        data = member.read(count * dtype.itemsize)
-        if len(data) < count * dtype.itemsize:
-            raise EOFError("an array ends early")
-        yield np.frombuffer(data, dtype)
-
-
-def _add_triples(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Collector) -> None:
-    opened = [_open_array(archive, name) for name in ("side_1", "side_2", "score")]
-    shapes = [shape for _, shape, _ in opened]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 1:
+def _add_triples(arrays: Arrays, side: NDArray[np.int64], collector: Collector) -> None:
+    opened = [arrays.open(name, ndim=1) for name in ("side_1", "side_2", "score")]
+    shapes = [one.shape for one in opened]
+    if len(set(shapes)) > 1:
         raise SpklinkError(f"side_1, side_2 and score must be lists of one length, found {shapes}")
-    total, begin = shapes[0][0], 0
-    streams = [_blocks(member, dtype, total, CHUNK) for member, _, dtype in opened]
-    for one, two, score in zip(*streams, strict=True):
-        index = [one.astype(np.int64), two.astype(np.int64)]
-        outside = [(i < 0) | (i >= len(side)) for i in index]
-        for k in np.flatnonzero(outside[0] | outside[1]):
-            collector.problems.append(
-                f"triple {begin + k}: sides {one[k]}, {two[k]} outside 0..{len(side) - 1}"
-            )
+    begin = 0
+    for one, two, score in zip(*(stream.blocks(CHUNK) for stream in opened), strict=True):
+        index = [_whole_numbers(i) for i in (one, two)]
+        outside = np.flatnonzero(np.any([(i < 0) | (i >= len(side)) for i in index], axis=0))
+        said = (
+            f"triple {begin + k}: sides {one[k]}, {two[k]} outside 0..{len(side) - 1}"
+            for k in outside
+        )
+        collector.problems.take(said, len(outside))
         if len(side):
             s, t = (side[np.clip(i, 0, len(side) - 1)] for i in index)
             places = range(begin, begin + len(score))
@@ -121,13 +126,21 @@ def _add_triples(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: C
         begin += len(score)
 
 
-def _add_dense(archive: zipfile.ZipFile, side: NDArray[np.int64], collector: Collector) -> None:
-    member, shape, dtype = _open_array(archive, "scores")
-    n = len(side)
-    if shape != (n, n):
-        raise SpklinkError(f"matrix scores is {shape} where {n} sides are listed")
+def _whole_numbers(index: NDArray[Any]) -> NDArray[np.int64]:
+    """Indices as whole numbers; -1 for what is none."""
+    if index.dtype.kind == "f":
+        index = np.where(np.abs(index) < 2.0**62, index, -1.0)
+    elif index.dtype.kind == "u":
+        index = np.minimum(index, np.iinfo(np.int64).max)
+    return index.astype(np.int64)
+
+
+def _add_dense(arrays: Arrays, side: NDArray[np.int64], collector: Collector) -> None:
+    matrix, n = arrays.open("scores", ndim=2), len(side)
+    if matrix.shape != (n, n):
+        raise SpklinkError(f"matrix scores is {matrix.shape} where {n} sides are listed")
     rows = max(1, BLOCK_CELLS // max(n, 1))
-    blocks = _blocks(member, dtype, n * n, rows * n) if n else iter(())
+    blocks = matrix.blocks(rows * n) if n else iter(())
     _add_rows((flat.reshape(-1, n) for flat in blocks), side, collector)
 
 
@@ -162,12 +175,12 @@ def _add_rows(
             halves[half][at[there]] = block[row[there], column[other[there]]]
         begin += len(block)
     low, high = halves
-    gap = np.abs(low - high) > SYMMETRY * np.maximum(1.0, np.abs(low))
-    for k in np.flatnonzero(gap):
-        collector.problems.append(
-            f"not symmetric: {collector.name(int(k))} is {low[k]:g} and {high[k]:g}"
-        )
-    collector.needed[:] = (low + high) / 2.0
+    with np.errstate(over="ignore"):  # numbers near the largest there are
+        gap = np.abs(low - high) > SYMMETRY * np.maximum(1.0, np.abs(low))
+    apart = np.flatnonzero(gap)
+    said = (f"not symmetric: {collector.name(int(k))} is {low[k]:g} and {high[k]:g}" for k in apart)
+    collector.problems.take(said, len(apart))
+    collector.needed[:] = np.where(low == high, low, low / 2.0 + high / 2.0)
     kept = len(collector.needed) - int(np.isnan(collector.needed).sum())
     collector.others = n * (n - 1) // 2 - kept
 
@@ -196,11 +209,13 @@ def _show_upper(block: Floats, begin: int, side: NDArray[np.int64], collector: C
 
 
 def _refuse_infinite(block: Floats, begin: int, collector: Collector) -> None:
-    for r, c in np.argwhere(~np.isfinite(block)):
-        if begin + r != c:
-            collector.problems.append(
-                f"scores[{begin + r}, {c}] is {block[r, c]}, not a finite number"
-            )
+    row, column = np.nonzero(~bounded(block))
+    bad = np.flatnonzero(begin + row != column)  # the diagonal is ignored
+    said = (
+        f"scores[{begin + row[k]}, {column[k]}] {no_score(float(block[row[k], column[k]]))}"
+        for k in bad
+    )
+    collector.problems.take(said, len(bad))
 
 
 class _Neighbours:

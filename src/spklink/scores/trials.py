@@ -48,5 +48,6 @@ def read_trials(scores: Any, conversations: Conversations, key: Labels) -> tuple
 
 def _narrow(score: NDArray[np.float64]) -> Floats:
     """Half the memory where nothing is lost by it."""
-    small = score.astype(np.float32)
+    with np.errstate(over="ignore"):
+        small = score.astype(np.float32)
     return small if np.array_equal(small.astype(np.float64), score) else score

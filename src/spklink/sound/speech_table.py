@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
 from spklink.database.sides import SideFinder, side_name
-from spklink.errors import problems_in
+from spklink.errors import Problems, problems_in
 from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
 
 COLUMNS = ("conversation", "channel", "speech_seconds", "mark", "sha256")
@@ -75,7 +75,7 @@ class _Reader:
         count = len(conversations.sides)
         self.seconds, self.row = np.zeros(count), np.zeros(count, np.int64)
         self.marks, self.sha256 = [""] * count, [""] * count
-        self.problems: list[str] = []
+        self.problems = Problems()
 
     def take(self, number: int, name: str, track: str, text: str, mark: str, sha256: str) -> None:
         if name not in self.find.where:

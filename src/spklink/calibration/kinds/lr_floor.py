@@ -20,7 +20,8 @@ class LrFloor(Kind):
     def fit(
         self, trials: Trials, *, source: str, start: Line | None, least_floor: float | None
     ) -> Line:
-        floors = (FLOORS[0] if least_floor is None else least_floor, FLOORS[1])
+        low = FLOORS[0] if least_floor is None else least_floor
+        floors = (low, max(low, FLOORS[1]))
         return fit_line(trials, self.name, source, start=start, floors=floors)
 
     def read(self, found: Mapping[str, Any]) -> Line:

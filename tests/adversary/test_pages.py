@@ -24,7 +24,7 @@ from spklink.runs.assign import assign
 TORTURE = bool(os.environ.get("SPKLINK_TORTURE"))
 NAMES = hostile_names(240 if TORTURE else len(FIRST))
 RING = 12  # conversations of a small clique: labels are drawn
-HUBS = 30  # busy speakers of a clique that is drawn as circles
+HUBS = 34  # busy speakers of a clique that is drawn as circles
 Call = tuple[str, str, str, str, str]  # conversation, audio, group, participants
 
 
@@ -99,7 +99,7 @@ def small(tmp_path_factory) -> Path:
 def circles(tmp_path_factory) -> list[tuple[Path, list[str]]]:
     """Pages with a clique of circles each, and the busy speakers of each."""
     folder = tmp_path_factory.mktemp("pages")
-    parts = [NAMES[k : k + HUBS] for k in range(0, len(NAMES), HUBS)]
+    parts = [NAMES[k : k + HUBS] for k in range(0, min(len(NAMES), 4 * HUBS), HUBS)]
     return [(written(folder / f"{k}", star_calls(part)), part) for k, part in enumerate(parts)]
 
 
@@ -110,7 +110,7 @@ def watch(browser) -> Iterator[Any]:
     def open_(path: Path) -> Watched:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)  # a busy machine is no failure
         context.add_init_script(
             "window.violations = []; addEventListener('securitypolicyviolation',"
             "(e) => window.violations.push(`${e.violatedDirective} ${e.sample}`), true);"
@@ -158,11 +158,37 @@ def test_names_do_nothing_and_can_be_read(small, watch):
     print(f"\n{len(NAMES)} hostile names read on {small}")
 
 
+# Types a text, clicks the hit that begins with a title, and tells what opens.
+SEARCH = """([text, title]) => {
+  const search = document.getElementById("search"), detail = document.getElementById("detail");
+  search.value = text;
+  search.dispatchEvent(new Event("input"));
+  const hits = [...document.querySelectorAll("#hits button")];
+  const hit = hits.find((button) => button.textContent.startsWith(title));
+  if (!hit) return document.getElementById("hits").textContent.slice(0, 200);
+  hit.click();
+  const found = detail.open && detail.querySelector("h3").textContent;
+  detail.querySelector("form button").click();
+  return detail.open ? "still open" : found;
+}"""
+# Points at a bundle and clicks it: what it is said to be, what the tip and the dialog say.
+BUNDLES = """() => [...document.querySelectorAll(".gallery .e[data-e]")].map((bundle) => {
+  const place = {clientX: 9, clientY: 9, bubbles: true}, detail = document.getElementById("detail");
+  bundle.dispatchEvent(new PointerEvent("pointermove", place));
+  const tip = document.getElementById("tip").textContent;
+  bundle.dispatchEvent(new MouseEvent("click", place));
+  const title = detail.open && detail.querySelector("h3").textContent;
+  detail.close();
+  return [bundle.dataset.t, tip, title];
+})"""
+
+
 def test_clicking_and_searching(small, watch):
     watched = watch(small)
     page = watched.page
     for name in NAMES:
         whole = seen(f"{name} call")
+<<<<<<< HEAD
         page.locator("#search").fill(whole[:200])
         hits = page.locator("#hits button")
         wanted = [
@@ -184,35 +210,40 @@ def test_clicking_and_searching(small, watch):
         assert len(long.text_content()) > len(short)
         long.press("Enter")
         assert long.text_content() == short
+=======
+        found = page.evaluate(SEARCH, [whole[:200], cut(whole)])
+        assert found == f"Conversation {cut(whole)}", ascii(name)
+    page.locator("#search").fill("onerror")  # once as a person does it
+    page.locator("#hits button").first.click()
+    page.locator("#detail form button").click()
+    assert not page.locator("#detail").is_visible()
+    page.locator(".gallery .e[data-c]").first.dispatch_event("pointermove", {"bubbles": True})
+    assert "on channel 1" in page.locator("#tip").text_content()
+    long = page.locator("#suspicious .tall > table > tbody > tr > td > [data-long]").first
+    short = long.text_content()
+    long.click()
+    assert len(long.text_content()) > len(short)
+    long.press("Enter")
+    assert long.text_content() == short
+>>>>>>> page
     watched.assert_harmless()
 
 
 def test_circles(circles, watch):
-    tips = 0
+    bundles = 0
     for path, hubs in circles:
         watched = watch(path)
-        page = watched.page
-        bundles = page.locator(".gallery .e[data-e]")
-        said = page.evaluate(
-            "[...document.querySelectorAll('.gallery .e[data-e]')].map((n) => n.dataset.t)"
-        )
-        tips += len(said)
-        named = {part.split("\u2069")[0] for text in said for part in text.split("\u2068")[1:]}
+        found = watched.page.evaluate(BUNDLES)
+        bundles += len(found)
+        named = {part.split("\u2069")[0] for said, *_ in found for part in said.split("\u2068")[1:]}
         busy = {_label(seen(name), 40) for name in hubs}
         assert busy <= named
         assert all(name.startswith("leaf ") for name in named - busy)
-        inline = page.evaluate("document.querySelectorAll('[style]:not(#tip),[onclick]').length")
-        assert inline == 0
-        for k in range(0, bundles.count(), 1 if TORTURE else 4):
-            bundles.nth(k).dispatch_event(
-                "pointermove", {"clientX": 9, "clientY": 9, "bubbles": True}
-            )
-            assert page.locator("#tip").text_content() == said[k]
-            bundles.nth(k).dispatch_event("click", {"bubbles": True})
-            assert page.locator("#detail h3").first.text_content() == said[k]
-            page.keyboard.press("Escape")
+        assert all(said == tip == title for said, tip, title in found)
+        inline = "document.querySelectorAll('[style]:not(#tip),[onclick]').length"
+        assert watched.page.evaluate(inline) == 0
         watched.assert_harmless()
-    print(f"\n{len(circles)} pages of circles, {tips} bundles with hostile names")
+    print(f"\n{len(circles)} pages of circles, {bundles} bundles with hostile names")
 
 
 def _label(text: str, longest: int) -> str:

@@ -24,7 +24,7 @@ from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import Problems, problems_in
 from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
 
-LONGEST_NAME = 4096  # characters of an id, a person or the files of a call
+LONGEST_NAME = 100_000  # characters of an id, a person or the files of a call
 
 
 @dataclass(frozen=True)

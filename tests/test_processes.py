@@ -112,11 +112,6 @@ def test_a_death_costs_only_the_item_that_dies_twice(tmp_path):
         assert second not in others  # a fresh one
 
 
-@posix
-def test_helpers_leave_interrupts_to_their_parent():
-    assert list(in_processes(interrupted, range(3), 2)) == [0, 1, 2]
-
-
 class Unstartable:
     """Ends every process that reads it."""
 
@@ -137,17 +132,29 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from spklink.processes import in_processes
-from test_processes import sleepy
+from test_processes import interrupted, sleepy
 if __name__ == "__main__":
-    list(in_processes(sleepy, [Path({folder!r})] * 4, 2))
+    print(list(in_processes({work}, {items}, 2)))
 """
+
+
+def script(work: str, items: str) -> list[str]:
+    code = SCRIPT.format(tests=str(Path(__file__).parent), work=work, items=items)
+    return [sys.executable, "-c", code]
+
+
+@posix
+def test_helpers_leave_interrupts_to_their_parent():
+    """From the first one on: in a program that has started no process before."""
+    words = script("interrupted", "[1, 2, 3]")
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[1, 2, 3]\n", "")
 
 
 @posix
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
 def test_helpers_end_with_their_parent(how, tmp_path):
-    code = SCRIPT.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
-    words = [sys.executable, "-c", code]
+    words = script("sleepy", f"[Path({str(tmp_path)!r})] * 4")
     parent = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         while len(pids := [int(path.name) for path in tmp_path.iterdir()]) < 2:

@@ -283,14 +283,18 @@ def survivors(helpers: list[int]) -> int:
 def kill_once(words: list[str], victim: str, moment: float, rng, counts) -> None:
     process = started(words)
     time.sleep(moment)
+    while victim != "main" and not children(process.pid) and process.poll() is None:
+        time.sleep(0.02)  # no program can handle Ctrl-C before it is loaded
     helpers = children(process.pid)
     if process.poll() is None:
         kill(process, victim, rng)
         counts["kills"] += 1
     said = ended(process, counts)
     counts["survivors"] += survivors(helpers)
-    known = {0: True, 2: False, 130: "stopped" in said, -9: True, -15: True}
-    counts["odd ends"] += not known.get(process.returncode, False)
+    fine = process.returncode in (0, -signal.SIGKILL, -signal.SIGTERM)
+    if not fine and not (process.returncode in (130, -signal.SIGINT) and "stopped" in said):
+        counts["odd ends"] += 1
+        print(victim, moment, process.returncode, said)
 
 
 @TORTURE
@@ -302,17 +306,18 @@ def test_fifty_kills(many, tmp_path):
     begin = time.monotonic()
     subprocess.run(command(many, "all", tmp_path / "timed"), check=True, capture_output=True)
     whole = time.monotonic() - begin
-    for k, victim in zip(range(18), itertools.cycle(["main", "helper", "everyone"]), strict=False):
+    for k, victim in enumerate(itertools.cycle(["main", "helper", "everyone"])):
+        if counts["kills"] >= 50:
+            break
         out = tmp_path / f"{k}"
-        for _ in range(3):
-            moment = rng.uniform(0.1, 0.95) * whole
+        for share in (0.8, 0.5, 0.3):  # what is done already need not be done again
+            moment = rng.uniform(0.1, share) * whole
             kill_once(command(many, "all", out), victim, moment, rng, counts)
         ended(started(command(many, "all", out)), counts)
         counts["resumes"] += 1
         counts["different bytes"] += results(out) != expected
         shutil.rmtree(out)
     print(f"\nkills: {dict(counts)}")
-    assert counts["kills"] >= 50
     assert not any(counts[name] for name in counts if name not in ("kills", "resumes"))
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from spklink import SpklinkError
-from spklink.processes import Died, in_processes
+from spklink.processes import Died, _interrupts_held, in_processes
 
 posix = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 
@@ -149,6 +150,21 @@ def test_helpers_leave_interrupts_to_their_parent():
     words = script("interrupted", "[1, 2, 3]")
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[1, 2, 3]\n", "")
+
+
+@posix
+def test_an_interrupt_waits_until_a_helper_is_started():
+    """Whichever thread the system gives it to."""
+    done = []
+    with pytest.raises(KeyboardInterrupt), _interrupts_held():
+        other = threading.Thread(target=signal.raise_signal, args=[signal.SIGINT])
+        other.start()
+        other.join()
+        time.sleep(0.01)
+        done.append(True)
+    assert done
+    with _interrupts_held():  # nothing is left of it
+        pass
 
 
 @posix

@@ -22,6 +22,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from spklink.errors import SpklinkError
@@ -166,18 +167,38 @@ class _Crew(Generic[Item, Result]):
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """A process that is started inside never sees Ctrl-C; the caller sees it a moment later."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
+    """A process that is started inside never sees Ctrl-C; the caller sees it a moment later, so
+    that no process is half started."""
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # now: to start it would let interrupts through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    masked = hasattr(signal, "pthread_sigmask")
+    if masked:
+        resource_tracker.ensure_running()  # now: to start it would let interrupts through again
+    with _interrupt_later():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masked else set()
+        try:
+            yield
+        finally:
+            if masked:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interrupt_later() -> Iterator[None]:
+    """What comes inside is handled at the end: the mask holds for one thread, but any other may
+    take the signal and have it handled here."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield  # only the main thread handles signals
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, usual)
+    if came:
+        usual(*came[0])
 
 
 # --- in a helper ----------------------------------------------------------------------------------

@@ -155,13 +155,23 @@ def test_helpers_leave_interrupts_to_their_parent():
 @posix
 def test_an_interrupt_waits_until_a_helper_is_started():
     """Whichever thread the system gives it to."""
-    done = []
-    with pytest.raises(KeyboardInterrupt), _interrupts_held():
-        other = threading.Thread(target=signal.raise_signal, args=[signal.SIGINT])
-        other.start()
-        other.join()
-        time.sleep(0.01)
-        done.append(True)
+    begin, done = threading.Event(), []
+
+    def interrupt() -> None:  # in a thread that is older than the mask
+        begin.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    def start() -> None:
+        with _interrupts_held():
+            begin.set()
+            other.join()
+            time.sleep(0.01)
+            done.append(True)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        start()
     assert done
     with _interrupts_held():  # nothing is left of it
         pass

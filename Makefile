@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test lint bench docs clean
+.PHONY: install demo test torture lint bench docs clean
 
 install: .venv/.installed
 
@@ -31,6 +31,10 @@ demo: .venv/.installed
 
 test: .venv/.installed
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# The adversary at length: fuzzed files, damaged caches, kills, pairs of runs, hostile names.
+torture: .venv/.installed
+	SPKLINK_TORTURE=1 $(BIN)/python -m pytest -n0 -s tests/adversary
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

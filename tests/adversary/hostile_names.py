@@ -1,7 +1,8 @@
 """Names that break careless pages: for markup, attributes, scripts, styles, templates, direction.
 
 Every attempt to run something sets `window.hacked`. What a name looks like on a page is said here
-once more, without the package: control characters and marks of direction as escapes.
+once more, without the package: control characters and marks of direction as escapes. (A name with
+a NUL byte is refused when the table is read.)
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ FIRST = [  # one of every kind: the quick run takes these alone
     f"\"><img src=x onerror='{RUN}'>",
     "</style><style>*{display:none!important}</style><!--",
     f"{{{{ data() }}}}{{% raw %}}${{{RUN}}}",
-    "nul\x00esc\x1b[2J\x9bnext\nline\rreturn\ttab",
+    "soh\x01esc\x1b[2J\x9bnext\nline\rreturn\ttab",
     "\u202eturned\u2066 and \u2069out",
     "שלום עולם (3)",
     "__proto__",

@@ -1,12 +1,15 @@
 """Cliques: conversations connected through shared speakers, and what can be resolved in them.
 
 The paper's word for a connected component. Posteriors multiply over cliques. A clique in which the
-same two speakers hold every conversation is *unresolvable*: exchanging the two everywhere explains
-the voices equally well, so one bit stays open, unless somebody knows a channel.
+same people are listed in every conversation is *unresolvable*: exchanging two of them everywhere
+explains the voices equally well, so one bit or more stays open, unless somebody knows a channel.
+A single conversation with one listed person is too: nothing tells on which of its tracks. In larger
+cliques some people may be inseparable all the same (`inseparable`), though not all.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +28,7 @@ class Cliques:
     start: NDArray[np.int64]  # (K+1,) where each clique begins in `order`
     size: NDArray[np.int64]  # (K,) conversations
     speakers: NDArray[np.int64]  # (K,)
-    two_speakers: NDArray[np.bool_]  # (K,) the same two speakers hold every conversation
+    two_speakers: NDArray[np.bool_]  # (K,) of two people in all
     resolvable: NDArray[np.bool_]  # (K,)
 
     def __len__(self) -> int:
@@ -35,7 +38,8 @@ class Cliques:
         return self.order[self.start[k] : self.start[k + 1]]
 
     def attainable_bits(self) -> int:
-        """Entropy that no recognizer can remove: one bit for every unresolvable clique."""
+        """Entropy that no recognizer can remove: one bit for every unresolvable clique of two
+        people, and no less for the others."""
         return int((~self.resolvable).sum())
 
 
@@ -47,10 +51,38 @@ def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None
     owner = np.full(int(people.max()) + 1 if people.size else 0, -1, np.int64)
     owner[people] = np.repeat(label, conversations.listing.counts)
     speakers = np.bincount(owner[owner >= 0], minlength=number)
-    resolvable = speakers > 2
+    resolvable = ~_all_alike(conversations, label, speakers)
     if certain is not None:
         resolvable |= np.bincount(label, weights=certain, minlength=number) > 0
     return number_cliques(label, speakers, resolvable)
+
+
+def _all_alike(
+    conversations: Conversations, label: NDArray[np.int32], speakers: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(K,) cliques in which every conversation lists everybody, on as many tracks."""
+    if conversations.plain:
+        return np.asarray(speakers == 2)
+    shortest, fewest = np.full((2, len(speakers)), np.iinfo(np.int64).max)
+    most = np.zeros(len(speakers), np.int64)
+    np.minimum.at(shortest, label, conversations.listing.counts)
+    np.minimum.at(fewest, label, conversations.sides.counts)
+    np.maximum.at(most, label, conversations.sides.counts)
+    together = (shortest == speakers) & (fewest == most)
+    alone = (np.bincount(label, minlength=len(speakers)) == 1) & (speakers == 1) & (most > 1)
+    return np.asarray(together & ((speakers > 1) | alone))
+
+
+def inseparable(conversations: Conversations) -> NDArray[np.bool_]:
+    """(entries of the lists,) people who are listed wherever another is, as surely, and nowhere
+    else: no voice tells the two apart."""
+    people = speaker_nodes(conversations)
+    order = np.argsort(people, kind="stable")
+    ends = np.cumsum(np.bincount(people))
+    where = np.rec.fromarrays([conversations.listing.conversation, conversations.presence])[order]
+    lists = [where[a:b].tobytes() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    times = Counter(lists)
+    return np.array([times[one] > 1 for one in lists], np.bool_)[people]
 
 
 def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -60,11 +92,16 @@ def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArra
 
     count = int(people.max()) + 1 if people.size else 0
     # Speakers are the nodes, each list ties its people to its first: no larger than the table.
+    # A list without a name is a node of its own.
     listing = conversations.listing
-    first = people[listing.start[:-1]]
+    named = listing.counts > 0
+    nobody = count + np.arange(int((~named).sum()))
+    first = np.empty(len(named), np.int64)
+    first[named], first[~named] = people[listing.start[:-1][named]], nobody
     further = np.ones(len(people), np.bool_)
-    further[listing.start[:-1]] = False
-    ends = np.repeat(first, listing.counts - 1), people[further]
+    further[listing.start[:-1][named]] = False
+    ends = np.repeat(first, np.maximum(listing.counts - 1, 0)), people[further]
+    count += len(nobody)
     graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(count, count))
     component = connected_components(graph, directed=False)[1]
     return np.asarray(component[first], np.int32)

@@ -1,10 +1,12 @@
 """Who took part in which conversation: reading and checking the table.
 
 Two forms, told apart by the header:
-  wide   conversation,audio,participants        participants separated by ';'
-  long   conversation,participant[,audio]       one row a participant
-Both may have the columns `prior` (probability that the first-listed participant is on channel 1)
-and `group` (conversations of different groups are never linked). Other columns are ignored.
+  wide   conversation,audio,participants                     participants separated by ';'
+  long   conversation,speaker[,status][,probability][,audio]   one row a participant
+(in the long form `participant` is as good as `speaker`). Module `lists` has what an entry may be.
+Both may have the columns `tracks` (how many there are), `prior` (probability that the first-listed
+participant is on channel 1) and `group` (conversations of different groups are never linked).
+Other columns are ignored.
 
 Index conventions: m = conversation in table order; its participants are people[listing.of(m)], in
 the order of the list, its tracks the sides sides.of(m) (module `sides`).
@@ -14,16 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.lists import Listed, split, track_count
 from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import Problems, problems_in
 from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 LONGEST_NAME = 100_000  # characters of an id, a person or the files of a call
 
 
@@ -41,6 +48,26 @@ class Conversations:
     groups: list[str] = field(default_factory=lambda: [""])
     group: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     path: Path = Path()
+    rows: list[int] = field(default_factory=list, repr=False)  # (M,) of the table, its first one
+    presence: Floats = field(default_factory=lambda: np.zeros(0), repr=False)  # (entries,), 1: sure
+    possible: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)  # (entries,)
+    unknown: Ints = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)  # (M,) of `?`
+    open: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)  # (M,) with `*`
+
+    def __post_init__(self) -> None:
+        """Lists of which nothing else is said are closed, and everybody on them is certain."""
+        calls, entries = len(self), len(self.people)
+        for name, size, usual in (
+            ("presence", entries, np.float64(1.0)),
+            ("possible", entries, np.False_),
+            ("unknown", calls, np.int32(0)),
+            ("open", calls, np.False_),
+        ):
+            given = getattr(self, name)
+            if len(given) != size:
+                if (given != usual).any():
+                    raise ValueError(f"{len(given)} values of {name} for {size}")
+                object.__setattr__(self, name, np.full(size, usual))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,6 +75,16 @@ class Conversations:
     def index(self) -> dict[str, int]:
         """Conversation id → position in the table."""
         return {name: m for m, name in enumerate(self.ids)}
+
+    def place(self, m: int) -> str:
+        """Where conversation m stands in its table, for messages."""
+        return f"row {self.rows[m] if self.rows else m + 2}"
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every conversation is between two certain people on two tracks: one bit each."""
+        nothing_else = not self.possible.any() and not self.unknown.any() and not self.open.any()
+        return self.sides.alike == self.listing.alike == TWO and nothing_else
 
     def names(self, m: int) -> tuple[str, ...]:
         """The participants of conversation m, as listed."""
@@ -60,10 +97,14 @@ class _Draft:
 
     row: int
     id: str
-    audio: str
-    participants: list[str]
-    prior: str
-    group: str
+    listed: Listed
+    audio: str = ""
+    prior: str = ""
+    group: str = ""
+    tracks: str = ""
+
+
+COLUMNS = ("audio", "prior", "group", "tracks")  # of a draft, in either form
 
 
 def read_conversations(table: Table) -> Conversations:
@@ -71,60 +112,72 @@ def read_conversations(table: Table) -> Conversations:
     one error raised."""
     problems = Problems()
     with open_table(table, "conversations") as (header, rows):
-        long_form = header.column("participant") >= 0 and header.column("participants") < 0
-        require_columns(header, ["conversation", "participant" if long_form else "participants"])
-        read = _read_long if long_form else _read_wide
-        drafts = read(header, rows, problems)
-    priors = [_check(draft, problems) for draft in drafts]
+        person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
+        wide = header.column("participants") >= 0 or not person
+        require_columns(header, ["conversation", "participants" if wide else person])
+        if wide:
+            drafts = _read_wide(header, rows, problems)
+        else:
+            drafts = _read_long(header, rows, problems, person)
+    checked = [_check(draft, problems) for draft in drafts]
     if not drafts and not problems:
         problems.append("no conversations below the header")
     if problems:
         raise problems_in(header.path, problems)
-    return _build(drafts, priors, header.path)
+    return _build(drafts, checked, header.path)
 
 
 def make_conversations(
     calls: Iterable[tuple[str, str, str]], *, path: str | PathLike[str] = "conversations"
 ) -> Conversations:
     """Conversations from (id, first participant, second participant), checked as a file is."""
-    drafts = [_Draft(n, i, "", [a, b], "", "") for n, (i, a, b) in enumerate(calls, start=1)]
+    drafts = [
+        _Draft(n, i, Listed([a, b], [None, None])) for n, (i, a, b) in enumerate(calls, start=1)
+    ]
     problems = Problems()
     _refuse_repeated(drafts, problems)
-    priors = [_check(draft, problems) for draft in drafts]
+    checked = [_check(draft, problems) for draft in drafts]
     if problems:
         raise problems_in(path, problems)
-    return _build(drafts, priors, Path(path))
+    return _build(drafts, checked, Path(path))
 
 
 def _read_wide(
     header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems
 ) -> list[_Draft]:
-    at = [header.column(n) for n in ("conversation", "audio", "participants", "prior", "group")]
+    at = [header.column(n) for n in ("conversation", "participants", *COLUMNS)]
     drafts = []
     for number, fields in rows:
         if wrong := wrong_length(number, fields, header):
             problems.append(wrong)
             continue
-        name, audio, who, prior, group = ("" if k < 0 else fields[k].strip() for k in at)
-        people = [person.strip() for person in who.split(SEPARATOR)] if who else []
-        drafts.append(_Draft(number, name, audio, people, prior, group))
+        name, who, *further = ("" if k < 0 else fields[k].strip() for k in at)
+        listed, said = split(who)
+        for wrong in said:
+            problems.append(f"row {number}: {wrong}")
+        if not said:
+            drafts.append(_Draft(number, name, listed, *further))
     _refuse_repeated(drafts, problems)
     return drafts
 
 
 def _read_long(
-    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems, person: str
 ) -> list[_Draft]:
-    at = [header.column(n) for n in ("conversation", "audio", "participant", "prior", "group")]
+    names = ("conversation", person, "status", "probability", *COLUMNS)
+    at = [header.column(n) for n in names]
     drafts: dict[str, _Draft] = {}
+    unfit: set[str] = set()
     for number, fields in rows:
         if wrong := wrong_length(number, fields, header):
             problems.append(wrong)
             continue
-        name, audio, who, prior, group = ("" if k < 0 else fields[k].strip() for k in at)
-        draft = drafts.setdefault(name, _Draft(number, name, audio, [], prior, group))
-        draft.participants.append(who)
-        for what, here in (("audio", audio), ("prior", prior), ("group", group)):
+        name, who, status, chance, *further = ("" if k < 0 else fields[k].strip() for k in at)
+        draft = drafts.setdefault(name, _Draft(number, name, Listed(), *further))
+        if wrong := draft.listed.add(who, status.lower(), chance):
+            problems.append(f"row {number}: {wrong}")
+            unfit.add(name)
+        for what, here in zip(COLUMNS, further, strict=True):
             if here and not getattr(draft, what):
                 setattr(draft, what, here)
             elif here and here != getattr(draft, what):
@@ -132,7 +185,7 @@ def _read_long(
                     f"row {number}: {what} {here!r} of conversation {name!r} is "
                     f"{getattr(draft, what)!r} in row {draft.row}"
                 )
-    return list(drafts.values())
+    return [draft for name, draft in drafts.items() if name not in unfit]
 
 
 def _refuse_repeated(drafts: list[_Draft], problems: Problems) -> None:
@@ -145,47 +198,55 @@ def _refuse_repeated(drafts: list[_Draft], problems: Problems) -> None:
             )
 
 
-def _check(draft: _Draft, problems: Problems) -> float:
-    """Add what is wrong with one conversation; return its prior."""
+def _check(draft: _Draft, problems: Problems) -> tuple[float, int]:
+    """Add what is wrong with one conversation; return its prior and how many tracks it has."""
 
     def wrong(text: str) -> None:
         problems.append(f"row {draft.row}: {text}")
 
-    people = draft.participants
     if said := _unfit(draft):
         wrong(said)
-        return 0.5
+        return 0.5, TWO
     if not draft.id:
         wrong("empty conversation id")
-    if not any(people):
-        wrong("empty participants")
-    elif not all(people):
-        wrong("an empty participant name")
-    elif unfit := next((person for person in people if SEPARATOR in person), None):
-        wrong(f"participant {unfit!r} contains '{SEPARATOR}', which separates names; leave it out")
-    elif len(people) < TWO:
-        wrong(f"only one participant ({people[0]!r}); a call has two")
-    elif len(set(people)) < len(people):
-        twice = _repeated(people)
-        wrong(f"participant {twice!r} twice in conversation {draft.id!r}")
-    elif len(people) > TWO:
-        wrong(f"{len(people)} participants; more than two are not supported yet")
     files = draft.audio.split(SEPARATOR) if draft.audio else []
-    if len(files) > TWO:
-        wrong(f"{len(files)} audio files; more than two channels are not supported yet")
-    elif files and not all(name.strip() for name in files):
+    if files and not all(name.strip() for name in files):
         wrong("an empty name among the audio files")
-    return _prior(draft.prior, wrong)
+    tracks, because = _tracks(draft, len(files), wrong)
+    if said := draft.listed.wrong(draft.id, tracks, because):
+        wrong(said)
+    prior = _prior(draft.prior, wrong)
+    if prior != 0.5 and not tracks == len(draft.listed.names) == TWO:
+        wrong(
+            f"prior {draft.prior!r}, which is about two named people on two tracks; leave it empty "
+            "and say what is known in a table for --known"
+        )
+    return prior, tracks
+
+
+def _tracks(draft: _Draft, files: int, wrong: Callable[[str], None]) -> tuple[int, str]:
+    """How many tracks a conversation has, and what says so where it is not the list."""
+    usual = max(TWO, draft.listed.certain + draft.listed.unknown)
+    counted = track_count(draft.tracks, files if files > 1 else usual)
+    if isinstance(counted, str):
+        wrong(counted)
+        return usual, ""
+    if files > 1 and counted != files:
+        wrong(f"{files} audio files for {counted} tracks; give one file a track, or a single one")
+    if draft.tracks:
+        return counted, " (column tracks)"
+    return counted, f" ({files} audio files)" if files > 1 else ""
 
 
 def _unfit(draft: _Draft) -> str:
     """What cannot be a name: arrays of names give each the room of the longest, and end at NUL."""
-    together = "".join([draft.id, draft.audio, *draft.participants])
+    people = draft.listed.names
+    together = "".join([draft.id, draft.audio, *people])
     if len(together) <= LONGEST_NAME and "\0" not in together:
         return ""
     for what, names in (
         ("conversation id", [draft.id]),
-        ("participant name", draft.participants),
+        ("participant name", people),
         ("name of an audio file", [draft.audio]),
     ):
         longest = max(map(len, names), default=0)
@@ -196,15 +257,6 @@ def _unfit(draft: _Draft) -> str:
     return ""
 
 
-def _repeated(people: list[str]) -> str:
-    seen: set[str] = set()
-    for person in people:
-        if person in seen:
-            return person
-        seen.add(person)
-    return ""
-
-
 def _prior(text: str, wrong: Callable[[str], None]) -> float:
     try:
         value = float(text) if text else 0.5
@@ -212,6 +264,7 @@ def _prior(text: str, wrong: Callable[[str], None]) -> float:
         value = float("nan")
     if not 0.0 <= value <= 1.0:
         wrong(f"prior {text!r} is not a probability between 0 and 1")
+        return 0.5
     return value
 
 
@@ -219,20 +272,27 @@ def _files(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(SEPARATOR)) if text else ()
 
 
-def _build(drafts: list[_Draft], priors: list[float], path: Path) -> Conversations:
+def _build(drafts: list[_Draft], checked: list[tuple[float, int]], path: Path) -> Conversations:
     speakers: dict[str, int] = {}
     groups: dict[str, int] = {}
-    participants = [[speakers.setdefault(p, len(speakers)) for p in d.participants] for d in drafts]
+    lists = [d.listed for d in drafts]
+    participants = [[speakers.setdefault(p, len(speakers)) for p in one.names] for one in lists]
     group = [groups.setdefault(d.group, len(groups)) for d in drafts]
+    chance = [chance for one in lists for chance in one.chance]
     return Conversations(
         ids=[d.id for d in drafts],
         speakers=list(speakers),
         listing=numbered(map(len, participants)),
         people=np.array([k for people in participants for k in people], np.int32),
-        sides=numbered(TWO for _ in drafts),
+        sides=numbered(tracks for _, tracks in checked),
         audio=[_files(d.audio) for d in drafts],
-        prior=np.array(priors, np.float64),
+        prior=np.array([prior for prior, _ in checked], np.float64),
         groups=list(groups),
         group=np.array(group, np.int32),
         path=path,
+        rows=[d.row for d in drafts],
+        presence=np.array([1.0 if one is None else one for one in chance], np.float64),
+        possible=np.array([one is not None for one in chance], np.bool_),
+        unknown=np.array([one.unknown for one in lists], np.int32),
+        open=np.array([one.open for one in lists], np.bool_),
     )

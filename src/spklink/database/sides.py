@@ -5,8 +5,8 @@ conversation by conversation in table order, so those of conversation m are star
 start[m + 1] however many tracks each has. Entries of participant lists are numbered the same way.
 Tracks and positions in a list count from 0 in arrays, tracks from 1 in files.
 
-Nothing here is about two tracks but the last part: inference gives a conversation one bit, so it
-needs exactly two tracks and two listed people. That is said there, and nowhere else.
+Nothing here is about two tracks but the last part: what gives a conversation one bit needs exactly
+two tracks and two certain people. That is said there, and nowhere else.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
+from spklink.errors import SpklinkError
 
 if TYPE_CHECKING:
     from spklink.database.conversations import Conversations
@@ -130,7 +131,8 @@ def side_name(conversations: Conversations, side: int) -> str:
 
 
 def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints) -> Mask:
-    """Whether two sides belong to one conversation, or to two that share no participant."""
+    """Whether two sides belong to one conversation, or to two that share no participant, as far as
+    the lists go: somebody unknown may be anybody."""
     m, n = (conversations.sides.conversation_of(side) for side in (side_1, side_2))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
@@ -159,9 +161,23 @@ def _lists(conversations: Conversations, nobody: int) -> NDArray[np.int32]:
     return table
 
 
-# --- where inference needs exactly two ------------------------------------------------------------
+# --- where exactly two are needed -----------------------------------------------------------------
 
 TWO = 2  # tracks, and listed people, of every conversation
+
+
+def refuse_more_than_bits(conversations: Conversations) -> None:
+    """An error that names the first conversation that one bit cannot tell."""
+    if conversations.plain:
+        return
+    counts, listing = conversations.sides.counts, conversations.listing
+    unsure = np.bincount(listing.conversation, conversations.possible, len(conversations)) > 0
+    odd = (counts != TWO) | (listing.counts != TWO) | (conversations.unknown > 0)
+    m = int(np.flatnonzero(odd | unsure | conversations.open)[0])
+    raise SpklinkError(
+        f"{conversations.path}: {conversations.place(m)}: conversation {conversations.ids[m]!r} is "
+        "not between two certain people on two tracks; this can be done of such conversations only"
+    )
 
 
 def two_each(values: NDArray[Any]) -> NDArray[Any]:
@@ -181,6 +197,7 @@ def exchanged(position: int, track: int) -> bool:
 
 def speakers_on(conversations: Conversations, bits: Bits) -> Ints:
     """(sides,) who is on each side under a configuration; -1 where nobody says."""
+    refuse_more_than_bits(conversations)
     turned = np.maximum(bits, 0)
     seats = np.stack([turned, 1 - turned], axis=1)
     speaker = np.take_along_axis(two_each(conversations.people), seats, axis=1)
@@ -189,6 +206,7 @@ def speakers_on(conversations: Conversations, bits: Bits) -> Ints:
 
 def names_on(conversations: Conversations, m: int, bit: int) -> tuple[str, ...]:
     """Who is on the tracks of one conversation, by name."""
+    refuse_more_than_bits(conversations)
     first, second = conversations.names(m)
     return (second, first) if bit else (first, second)
 

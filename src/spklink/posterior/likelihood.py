@@ -27,7 +27,7 @@ from spklink.database.cliques import Cliques, number_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
-from spklink.database.sides import squares, track_of
+from spklink.database.sides import refuse_more_than_bits, squares, track_of
 from spklink.errors import SpklinkError
 
 Floats = NDArray[np.float64]
@@ -140,6 +140,7 @@ def build_model(
     prior: Prior | None = None,
 ) -> Model:
     """Fields and couplings from the log-likelihood-ratios of the needed side pairs of `links`."""
+    refuse_more_than_bits(conversations)
     terms = link_terms(links, llr, weight or Weight())
     base = terms[:, 0, 0]
     size, pairs = len(conversations), len(links.first)

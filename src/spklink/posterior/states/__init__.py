@@ -1,0 +1,1 @@
+"""The posterior of conversations with several states each: one file a method."""

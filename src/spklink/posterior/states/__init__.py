@@ -1,1 +1,1 @@
-"""Conversations with more than two states: lists that may be wrong, and tracks of any number."""
+"""The posterior of conversations with several states each: one file a method."""

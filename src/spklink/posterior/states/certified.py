@@ -14,13 +14,14 @@ Where the state has a probability above one half it is proved to be the best.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import CERTIFIED
+from spklink.posterior.states.exactly import ExactPart
 from spklink.posterior.states.marginals import Events, Marginals, conditionals
 from spklink.posterior.states.moves import Moves, bound_moves, reaches
 from spklink.posterior.states.seats import Places, Seats, fix
@@ -31,19 +32,9 @@ Mask = NDArray[np.bool_]
 NAME = "certified"
 LEVELS = (0.1, 0.03, 0.01, 0.003, 0.001)  # bound on a move above which conversations are solved
 ENOUGH = 1e-4  # width that needs no finer level
-TINY = 1e-12  # relative room for rounding
+TINY = 1e-10  # relative room for rounding
 USELESS = 0.5  # width that says nothing
 UNRESOLVED = 0.01  # share of the conversations that may stay so wide
-
-
-@dataclass(frozen=True)
-class ExactPart:
-    """Exact figures about some conversations by themselves, piece by piece."""
-
-    piece: Ints  # (n,) number of the piece
-    solved: Mask  # (pieces,)
-    guess: Floats  # (events,) where solved
-    log_sum: Floats  # (pieces,) where solved
 
 
 Exact = Callable[[Seats], ExactPart]
@@ -88,7 +79,7 @@ class _Bounding:
             if (self.found.high - self.found.low).max(initial=0.0) <= ENOUGH:
                 break
             free = self._free(level)
-            if done is not None and np.array_equal(free, done):
+            if not free.any() or (done is not None and np.array_equal(free, done)):
                 continue
             done = free
             log_sum = _both(log_sum, self._refine(free))
@@ -135,18 +126,9 @@ class _Bounding:
         outer = self._outer(inside, entries, nodes)
         kept = np.flatnonzero(exact.solved[of_event])
         self.found.narrow(outer[kept], low[kept], high[kept], exact.guess[kept])
-        total = float((exact.log_sum - self._held(part, entries, exact))[exact.solved].sum())
+        held = sums(exact.piece, part.values(self.place[entries]), len(exact.solved))
+        total = float((exact.log_sum - held)[exact.solved].sum())
         return self._log_sum(piece >= 0, total)
-
-    def _held(self, part: Seats, entries: Ints, exact: ExactPart) -> Floats:
-        """(pieces,) the value of the present state of every piece, as `exact` counts values."""
-        here = self.place[entries]
-        values = np.zeros(len(exact.solved))
-        for k in np.flatnonzero(exact.solved):
-            mine = exact.piece == k
-            own, inner = fix(part, here, mine)
-            values[k] = own.value(here[inner])
-        return values
 
     def _outer(self, inside: Events, entries: Ints, nodes: Ints) -> Ints:
         """(events inside,) the same events among all."""

@@ -94,11 +94,13 @@ class Listing:
         """(entries,) places in the best state of the chosen class of every conversation."""
         place = np.zeros(len(self.seats.node), np.int64)
         for number, (states, of_class, _) in enumerate(self.shapes):
-            for i in np.flatnonzero(self.kind == number):
-                inside = np.flatnonzero(of_class == self.which[self.start[i] + chosen[i]])
-                values = _values(self.seats, np.array([i]), states[inside])[0]
-                own = slice(self.seats.person_start[i], self.seats.person_start[i + 1])
-                place[own] = states[inside[np.argmax(values)]]
+            nodes = np.flatnonzero(self.kind == number)
+            wanted = self.which[self.start[nodes] + chosen[nodes]]
+            values = _values(self.seats, nodes, states)
+            values[of_class[None, :] != wanted[:, None]] = -np.inf
+            found = states[np.argmax(values, axis=1)]
+            own = self.seats.person_start[nodes][:, None] + np.arange(states.shape[1])
+            place[own] = found
         return place
 
     def spread(self, marginal: Floats) -> tuple[Floats, Floats, Floats]:
@@ -123,12 +125,9 @@ class Listing:
         return person, track, right
 
 
-def listed(seats: Seats) -> Listing | None:
-    """The listing of some conversations, unless one of them has too many states."""
+def listed(seats: Seats) -> Listing:
+    """The listing of conversations none of which has too many states."""
     people, tracks = seats.layout.people, seats.layout.tracks
-    for p, k in np.unique(np.stack([people, tracks]), axis=1).T.tolist():
-        if state_count(p, k) > MOST:
-            return None
     bound = np.diff(seats.slots.start) > 0
     shape_of: dict[tuple[int, int, tuple[bool, ...]], int] = {}
     kind = np.zeros(len(seats), np.int64)
@@ -146,8 +145,9 @@ def _list(seats: Seats, kind: Ints, shapes: list[tuple[Ints, Ints, Ints]]) -> Li
     for number, (states, of_class, first) in enumerate(shapes):
         nodes = np.flatnonzero(kind == number)
         values = _values(seats, nodes, states)
-        unary = np.full((len(nodes), len(first)), -np.inf)
-        np.logaddexp.at(unary, (slice(None), of_class), values)
+        order = np.argsort(of_class, kind="stable")
+        begin = np.searchsorted(of_class[order], np.arange(len(first)))
+        unary = np.logaddexp.reduceat(values[:, order], begin, axis=1)
         least = unary.max(axis=1, initial=-np.inf) - NEVER - 2.0 * reach[nodes]
         kept = unary > least[:, None]
         size[nodes] = kept.sum(axis=1)

@@ -13,21 +13,28 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.states.matching import best, value
+from spklink.posterior.states.matching import best, draw, value
 from spklink.posterior.states.seats import Places, Seats, conditional
 
 LEAST = 1e-9  # gain that rounding could not feign, relative to the values at hand
 KICKS = 200  # regions emptied and seated anew, at most one a conversation
 REGION = 12  # conversations
+COOLING = 40  # sweeps, from hot to cold
+HOT = 8.0  # temperature at which cooling begins
+WARM_WORK = 3e7  # slots of all sweeps together, beyond which nothing is cooled
+EAGER = 50.0  # log-odds for being there, with which states are grown
 
 
 def find_best(seats: Seats, start: Places | None = None, *, seed: int = 0) -> Places:
     """The best state found; `start` may be a good guess."""
+    rng = np.random.default_rng(seed)
     starts = [] if start is None else [start.astype(np.int64)]
-    starts += _grown(seats, np.random.default_rng(seed))
+    starts += _grown(seats, rng)
+    if COOLING * len(seats.slots.link) <= WARM_WORK:
+        starts += [_cooled(seats, one, rng) for one in starts]
     climbed = [_climbed(seats, one) for one in starts]
     place = max(climbed, key=lambda one: seats.value(one))
-    return _kicked(seats, place, np.random.default_rng(seed + 1))
+    return _kicked(seats, place, rng)
 
 
 def _climbed(seats: Seats, place: Places) -> Places:
@@ -37,31 +44,46 @@ def _climbed(seats: Seats, place: Places) -> Places:
 
 
 def _grown(seats: Seats, rng: np.random.Generator) -> list[Places]:
-    """States grown from nothing: the most linked conversations first, and in a random order."""
+    """States grown from nothing, with everybody eager to be there: where nobody is, nobody gains
+    by being the first. The most linked conversations first, and in a random order."""
     nowhere = seats.layout.tracks[seats.node].astype(np.int64)
     links = np.bincount(seats.node, np.diff(seats.slots.start), len(seats))
+    eager = seats.arrays._replace(seat=seats.seat + EAGER)
     grown = []
     for order in (np.argsort(-links, kind="stable"), rng.permutation(len(seats))):
         place = nowhere.copy()
-        _seat(seats.arrays, place, _outward(seats, order))
+        _seat(eager, place, _outward(seats, order))
         grown.append(place)
     return grown
 
 
+def _cooled(seats: Seats, place: Places, rng: np.random.Generator) -> Places:
+    """A state drawn conversation by conversation while the temperature falls to nothing."""
+    found = place.copy()
+    widest = int(max(seats.layout.people.max(initial=0), seats.layout.tracks.max(initial=0)))
+    for sweep in range(COOLING):
+        heat = HOT * (1.0 - sweep / COOLING) ** 2 + 0.05
+        chance = rng.random((len(seats), widest))
+        _sweep(seats.arrays, found, heat, chance)
+    return found
+
+
 def _outward(seats: Seats, order: NDArray[np.int64]) -> NDArray[np.int64]:
     """Conversations in an order in which each, if it can, follows one that it is linked to."""
-    slots = seats.slots
-    return np.asarray(_breadth_first(seats.person_start, slots.start, slots.other, seats.node, order))
+    slots, node = seats.slots, seats.node
+    found = _breadth_first(seats.person_start, slots.start, slots.other, node, order)
+    return np.asarray(found, np.int64)
 
 
 def _kicked(seats: Seats, place: Places, rng: np.random.Generator) -> Places:
     """What is better after emptying regions and seating them anew."""
     nowhere = seats.layout.tracks[seats.node].astype(np.int64)
     slots, kept = seats.slots, place.copy()
+    eager = seats.arrays._replace(seat=seats.seat + EAGER)
     rounds = min(KICKS, len(seats))
     for origin in rng.permutation(len(seats))[:rounds]:
         region = _region(seats.person_start, slots.start, slots.other, seats.node, origin, REGION)
-        _retry(seats.arrays, kept, nowhere, rng.permutation(region))
+        _retry(seats.arrays, eager, kept, nowhere, rng.permutation(region))
     return kept
 
 
@@ -125,6 +147,17 @@ def _seat(net, place, order):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
+def _sweep(net, place, heat, chance):  # type: ignore[no-untyped-def]
+    """Draw every conversation from its distribution given all others, at this temperature."""
+    for i in range(len(net.people)):
+        table = np.empty((net.people[i], net.tracks[i]))
+        conditional(net, place, i, table)
+        terms = net.count[net.count_start[i] : net.count_start[i + 1]]
+        own = place[net.person_start[i] : net.person_start[i + 1]]
+        draw(table / heat, terms / heat, chance[i], own)
+
+
+@nb.njit(cache=True, nogil=True)
 def _climb(net, place, dirty):  # type: ignore[no-untyped-def]
     """Give every conversation its best state until none gains; returns what was gained."""
     gained, moving = 0.0, True
@@ -150,13 +183,13 @@ def _climb(net, place, dirty):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _retry(net, place, nowhere, region):  # type: ignore[no-untyped-def]
+def _retry(net, eager, place, nowhere, region):  # type: ignore[no-untyped-def]
     """Seat a region anew in the given order, and keep it where that is better."""
     before = place.copy()
     for i in region:
         for e in range(net.person_start[i], net.person_start[i + 1]):
             place[e] = nowhere[e]
-    _seat(net, place, region)
+    _seat(eager, place, region)
     dirty = np.zeros(len(net.people), np.bool_)
     for i in region:
         dirty[i] = True

@@ -94,7 +94,13 @@ class Seats:
 
     def value(self, place: Places) -> float:
         """Unnormalised log-probability of one state of everything."""
-        return float(self.constant.sum() + _value(*self.arrays, place))
+        return float(self.constant.sum() + self.values(place).sum())
+
+    def values(self, place: Places) -> Floats:
+        """(n,) the parts of it, without the constants: a link belongs to its first conversation."""
+        found = np.zeros(len(self))
+        _values(self.arrays, place, found)
+        return found
 
     def components(self) -> Ints:
         """(n,) numbers of the connected pieces, in order of their first conversation."""
@@ -248,15 +254,13 @@ def _fold(net, place, free, fresh):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _value(net, place):  # type: ignore[no-untyped-def]
-    total = 0.0
+def _values(net, place, found):  # type: ignore[no-untyped-def]
     for i in range(len(net.people)):
         own = net.seat[net.seat_start[i] : net.seat_start[i + 1]]
         terms = net.count[net.count_start[i] : net.count_start[i + 1]]
         here = place[net.person_start[i] : net.person_start[i + 1]]
-        total += value(own.reshape(net.people[i], net.tracks[i]), terms, here)
+        found[i] = value(own.reshape(net.people[i], net.tracks[i]), terms, here)
     for e in range(len(net.node)):
         for s in range(net.start[e], net.start[e + 1]):
             if not net.later[s]:
-                total += score(net, e, s, place[e], place[net.other[s]])
-    return total
+                found[net.node[e]] += score(net, e, s, place[e], place[net.other[s]])

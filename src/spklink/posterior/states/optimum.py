@@ -13,6 +13,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.posterior.states.exchange import exchanged
 from spklink.posterior.states.matching import best, draw, value
 from spklink.posterior.states.seats import Places, Seats, conditional
 
@@ -31,10 +32,13 @@ def find_best(seats: Seats, start: Places | None = None, *, seed: int = 0) -> Pl
     starts = [] if start is None else [start.astype(np.int64)]
     starts += _grown(seats, rng)
     if COOLING * len(seats.slots.link) <= WARM_WORK:
-        starts += [_cooled(seats, one, rng) for one in starts]
+        starts += [cooled(seats, one, rng) for one in starts]
     climbed = [_climbed(seats, one) for one in starts]
     place = max(climbed, key=lambda one: seats.value(one))
-    return _kicked(seats, place, rng)
+    place = _kicked(seats, place, rng)
+    while exchanged(seats, place, LEAST):
+        place = _climbed(seats, place)
+    return place
 
 
 def _climbed(seats: Seats, place: Places) -> Places:
@@ -57,7 +61,7 @@ def _grown(seats: Seats, rng: np.random.Generator) -> list[Places]:
     return grown
 
 
-def _cooled(seats: Seats, place: Places, rng: np.random.Generator) -> Places:
+def cooled(seats: Seats, place: Places, rng: np.random.Generator) -> Places:
     """A state drawn conversation by conversation while the temperature falls to nothing."""
     found = place.copy()
     widest = int(max(seats.layout.people.max(initial=0), seats.layout.tracks.max(initial=0)))

@@ -1,0 +1,141 @@
+"""Which method answers for which conversations.
+
+Pieces that are small enough, or that an exact method can afford, are solved exactly; of the others
+each is certified where that can be done, and else estimated. Costs are counted, never measured, so
+the same database and budget always take the same path; the reason travels with the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.posterior.inference.beliefs import CERTIFIED, EXACT
+from spklink.posterior.inference.plan import WIDE, Budget
+from spklink.posterior.states.certified import certified
+from spklink.posterior.states.enumeration import LARGEST, enumerate_one
+from spklink.posterior.states.exactly import ExactPart, Solve, solve_pieces
+from spklink.posterior.states.marginals import Events, Marginals
+from spklink.posterior.states.mirror import both_images, held, is_mirrored
+from spklink.posterior.states.optimum import find_best
+from spklink.posterior.states.sampling import sample
+from spklink.posterior.states.seats import Places, Seats, fix
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class SeatBeliefs:
+    """The posterior of a whole database, its pieces side by side."""
+
+    place: Places  # (entries,) the best state found
+    guess: Floats  # (events,)
+    low: Floats
+    high: Floats
+    piece: Ints  # (n,)
+    log_sum: Floats  # (2, pieces)
+    method: list[str]  # (pieces,)
+    certainty: list[str]
+    reason: list[str]
+    proved: NDArray[np.bool_]  # (pieces,)
+
+
+def solve_seats(
+    seats: Seats,
+    *,
+    start: Places | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> SeatBeliefs:
+    """Beliefs about all conversations; `start` may be a good guess of where people are."""
+    asked = budget or Budget()
+    exact = solve_pieces(seats, _affordable(asked))
+    draft = _draft(seats, exact)
+    left = np.flatnonzero(~exact.solved)
+    for done, k in enumerate(left, start=1):
+        part, nodes, entries = _piece(seats, exact.piece == k)
+        guess = None if start is None else start[entries]
+        found = solve_piece(part, guess, asked, seed + int(k))
+        _store(draft, seats, nodes, entries, int(k), found)
+        if tell is not None:
+            tell(done, len(left))
+    return draft
+
+
+def solve_piece(seats: Seats, start: Places | None, budget: Budget, seed: int) -> Marginals:
+    """One piece that no exact method can afford."""
+    place = find_best(seats, start, seed=seed)
+    found = _bounded(seats, place, budget)
+    if found is not None and (found.high - found.low).max(initial=0.0) <= WIDE:
+        return found
+    estimate = sample(seats, place, seconds=budget.seconds / 4.0, seed=seed)
+    if found is None:
+        return estimate
+    low, high = np.maximum(found.low, 0.0), np.minimum(found.high, 1.0)
+    guess = np.clip(estimate.guess, low, high)
+    return Marginals(
+        *(found.method, CERTIFIED, place, found.proved, guess, low, high, found.log_sum),
+        reason="certified intervals are wide",
+    )
+
+
+def _bounded(seats: Seats, place: Places, budget: Budget) -> Marginals | None:
+    """Certified figures, of one of two images where there are two."""
+
+    def exact(part: Seats) -> ExactPart:
+        return solve_pieces(part, _affordable(budget))
+
+    if is_mirrored(seats):
+        one = certified(held(seats, place), place, exact)
+        return None if one is None else both_images(seats, one)
+    return certified(seats, place, exact)
+
+
+def _affordable(budget: Budget) -> Solve:
+    return lambda network: enumerate_one(network) if network.bits <= LARGEST else None
+
+
+def _piece(seats: Seats, mine: NDArray[np.bool_]) -> tuple[Seats, Ints, Ints]:
+    """Some conversations by themselves: nothing links them to others."""
+    nowhere = seats.layout.tracks[seats.node].astype(np.int64)
+    part, entries = fix(seats, nowhere, mine)
+    return part, np.flatnonzero(mine), entries
+
+
+def _draft(seats: Seats, exact: ExactPart) -> SeatBeliefs:
+    """What is solved exactly; the rest is to be filled in."""
+    values = np.bincount(exact.piece, seats.constant, len(exact.solved))
+    log_sum = np.stack([exact.log_sum + values] * 2)
+    return SeatBeliefs(
+        place=exact.place.copy(),
+        guess=exact.guess.copy(),
+        low=exact.guess.copy(),
+        high=exact.guess.copy(),
+        piece=exact.piece,
+        log_sum=log_sum,
+        method=list(exact.method),
+        certainty=[EXACT] * len(exact.solved),
+        reason=["small enough" if solved else "" for solved in exact.solved],
+        proved=exact.solved.copy(),
+    )
+
+
+def _store(
+    draft: SeatBeliefs, seats: Seats, nodes: Ints, entries: Ints, k: int, found: Marginals
+) -> None:
+    events = np.flatnonzero(np.isin(Events(seats).node, nodes))
+    draft.place[entries] = found.place
+    draft.guess[events], draft.low[events], draft.high[events] = found.guess, found.low, found.high
+    draft.log_sum[:, k] = found.log_sum
+    draft.method[k], draft.certainty[k], draft.reason[k] = (
+        found.method,
+        found.certainty,
+        found.reason,
+    )
+    draft.proved[k] = found.proved

@@ -64,7 +64,7 @@ def elimination(
     """
     n, edges = len(network), len(network.coupling)
     weight = np.ones(n, np.int64) if weight is None else weight
-    most = limit // int(weight.min(initial=limit))  # nodes in a scope
+    most = limit // int(weight.min(initial=max(limit, 1)))  # nodes in a scope
     if n > most and edges > most * n - most * (most + 1) // 2:  # more than any such width has
         nothing = np.zeros(0, np.int64)
         return Elimination(nothing, np.zeros(1, np.int64), nothing, limit + 1, False)

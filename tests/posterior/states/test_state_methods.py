@@ -13,9 +13,10 @@ from posterior.states import plain_states as plain
 from spklink.posterior.inference.enumeration import enumerate_one as enumerate_bits
 from spklink.posterior.inference.tree import tree as tree_of_bits
 from spklink.posterior.states.enumeration import enumerate_one
+from spklink.posterior.states.trace import trace
 from spklink.posterior.states.tree import find_bags, tree, tree_cost
 
-METHODS = {"tree": tree}
+METHODS = {"tree": tree, "trace": trace}
 
 
 def chain(n: int) -> list[tuple[int, int]]:

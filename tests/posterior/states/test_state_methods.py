@@ -10,13 +10,28 @@ from hypothesis import given
 
 import zoo
 from posterior.states import plain_states as plain
+from spklink.posterior.inference.blocks import find_blocks
 from spklink.posterior.inference.enumeration import enumerate_one as enumerate_bits
 from spklink.posterior.inference.tree import tree as tree_of_bits
+from spklink.posterior.states.blocks import solve_blocks
 from spklink.posterior.states.enumeration import enumerate_one
+from spklink.posterior.states.pieces import solve_in_pieces
+from spklink.posterior.states.plan import solve_exact
 from spklink.posterior.states.trace import trace
 from spklink.posterior.states.tree import find_bags, tree, tree_cost
 
-METHODS = {"tree": tree, "trace": trace}
+
+def blocks(net):
+    """Every piece cut into blocks, these enumerated."""
+
+    def piece(part):
+        cut = find_blocks(part.graph())
+        return solve_blocks(part, cut, enumerate_one) if cut.nodes else enumerate_one(part)
+
+    return solve_in_pieces(net, piece, small=-1.0)
+
+
+METHODS = {"tree": tree, "trace": trace, "blocks": blocks, "auto": solve_exact}
 
 
 def chain(n: int) -> list[tuple[int, int]]:

@@ -277,7 +277,7 @@ def test_width_of_long_and_of_separate_graphs() -> None:
     assert tree(net).log_sum[0] == pytest.approx(n / 2 * np.log(3 + np.e), rel=1e-12)
 
 
-def naive_order(net: Network) -> list[tuple[int, list[int]]]:
+def naive_order(net: Network, weight: list[int]) -> list[tuple[int, list[int]]]:
     near = {v: set() for v in range(len(net))}
     for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
         near[a].add(b)
@@ -285,7 +285,8 @@ def naive_order(net: Network) -> list[tuple[int, list[int]]]:
 
     def rank(v: int) -> tuple[int, int, int]:
         pairs = itertools.combinations(near[v], 2)
-        return sum(b not in near[a] for a, b in pairs), len(near[v]), v
+        fill = sum(weight[a] * weight[b] for a, b in pairs if b not in near[a])
+        return fill, sum(weight[u] for u in near[v]), v
 
     steps = []
     while near:
@@ -299,18 +300,22 @@ def naive_order(net: Network) -> list[tuple[int, list[int]]]:
     return [(v, sorted(scope, key=step.__getitem__)) for v, scope in steps]
 
 
+@pytest.mark.parametrize("heaviest", [1, 12])
 @pytest.mark.parametrize("seed", range(25))
-def test_order_is_that_of_least_fill(seed: int) -> None:
+def test_order_is_that_of_least_fill(seed: int, heaviest: int) -> None:
     rng = np.random.default_rng([11, seed])
     n = int(rng.integers(1, 45))
+    weight = np.random.default_rng(seed).integers(1, 1 + heaviest, n)
     edges = [e for e in itertools.combinations(range(n), 2) if rng.random() < 3.5 / n]
     net = make(np.zeros(n), edges, np.zeros(len(edges)))
-    steps, want = elimination(net, limit=44), naive_order(net)
+    limit = 44 * heaviest
+    steps, want = elimination(net, limit=limit, weight=weight), naive_order(net, weight.tolist())
     scopes = np.split(steps.scope, steps.scope_start[1:-1])
     assert [(v, scope.tolist()) for v, scope in zip(steps.order, scopes, strict=True)] == want
     assert steps.complete
-    assert steps.width == max(len(scope) for _, scope in want)
-    stopped = elimination(net, limit=steps.width - 1) if steps.width else None
+    assert steps.width == max(weight[scope].sum() for _, scope in want)
+    limit = steps.width - 1
+    stopped = elimination(net, limit=limit, weight=weight) if steps.width else None
     assert stopped is None or (not stopped.complete and stopped.width >= steps.width)
     assert np.diff(steps.offset).tolist() == [2 ** len(scope) for _, scope in want]
 

@@ -3,6 +3,9 @@
 The scope of a node is the nodes still left that share a term or an earlier message with it. Least
 fill: the node whose scope lacks the fewest edges, then the smallest scope, then the first in table
 order. The largest scope is the width; the tree method's work is exponential in it.
+
+Nodes may have weights (of one with several states, its bits): an edge that is lacking then counts
+as the product of the weights of its ends, a scope as the sum of its weights.
 """
 
 from __future__ import annotations
@@ -52,15 +55,22 @@ class Elimination:
         return starts(count), child[np.argsort(parent, kind="stable")]
 
 
-def elimination(network: Network, *, limit: int = WIDEST) -> Elimination:
-    """The order of least fill, given up as soon as a scope has more than `limit` nodes."""
+def elimination(
+    network: Network, *, limit: int = WIDEST, weight: Integers | None = None
+) -> Elimination:
+    """The order of least fill, given up as soon as a scope weighs more than `limit`.
+
+    Weights are positive, of each node 1 where none are given.
+    """
     n, edges = len(network), len(network.coupling)
-    if n > limit and edges > limit * n - limit * (limit + 1) // 2:  # more than any such width has
+    weight = np.ones(n, np.int64) if weight is None else weight
+    most = limit // int(weight.min(initial=max(limit, 1)))  # nodes in a scope
+    if n > most and edges > most * n - most * (most + 1) // 2:  # more than any such width has
         nothing = np.zeros(0, np.int64)
         return Elimination(nothing, np.zeros(1, np.int64), nothing, limit + 1, False)
     # One integer type throughout: a second would have the kernels compiled twice.
     order, sizes, scope, width = _least_fill(
-        n, network.a.astype(np.int64), network.b.astype(np.int64), limit
+        weight, network.a.astype(np.int64), network.b.astype(np.int64), limit
     )
     steps = Elimination(order, starts(sizes), scope, width, width <= limit)
     if steps.complete:
@@ -80,22 +90,24 @@ def _sort_scopes(step, scope_start, scope):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
+def _least_fill(weight, a, b, limit):  # type: ignore[no-untyped-def]
     """Order, sizes of the scopes, scopes (not sorted) and width.
 
-    rank[v] = fill (n + 1) + degree is kept exact; fill: the edges that the neighbours of v lack.
+    rank[v] = fill · unit + load is kept exact; fill: the edges that the neighbours of v lack, load:
+    the weight of the neighbours, which is below one unit.
     """
+    n, unit = len(weight), weight.sum() + 1
     order, sizes = np.empty(n, np.int64), np.empty(n, np.int64)
     scope, used, width = np.empty(4 * n + limit, np.int64), 0, 0
     edges, count = np.full(64, -1), 0  # a hash table
-    degree, head = np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    load, head = np.zeros(n, np.int64), np.full(n, -1, np.int64)
     # Linked lists of neighbours: entry e names the node to[e], follow[e] is the next entry.
     to, follow, entries = np.empty(4 * len(a) + 2, np.int64), np.empty(4 * len(a) + 2, np.int64), 0
     for e in range(len(a)):
         if not _joined(edges, n, a[e], b[e]):
             edges, count = _join(edges, count, n, a[e], b[e])
-            entries = _link(a[e], b[e], degree, head, to, follow, entries)
-    rank = _first_rank(n, edges, degree, head, to, follow, limit)
+            entries = _link(a[e], b[e], weight, load, head, to, follow, entries)
+    rank = _first_rank(weight, unit, edges, load, head, to, follow, limit)
     if len(rank) < n:
         return order[:0], sizes[:0], scope[:0], limit + 1
     heap, where = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -106,22 +118,22 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
     for t in range(n):
         v, left = heap[0], n - t
         d = _neighbours(v, done, head, to, follow, near)
-        width = max(width, d)
-        if d > limit:
+        width = max(width, load[v])
+        if load[v] > limit:
             return order[:t], sizes[:t], scope[:used], width
-        for i in range(d if rank[v] > n else 0):
+        for i in range(d if rank[v] >= unit else 0):
             for j in range(i):
                 x, y = near[i], near[j]
                 if _joined(edges, n, x, y):
                     continue
-                if degree[x] > degree[y]:
+                if load[x] > load[y]:
                     x, y = y, x
                 beside = around[: _neighbours(x, done, head, to, follow, around)]
-                _rank_fill(n, x, y, beside, edges, degree, rank, heap, where, left)
+                _rank_fill(weight, unit, x, y, beside, edges, load, rank, heap, where, left)
                 edges, count = _join(edges, count, n, x, y)
                 if entries + 2 > len(to):
                     to, follow = _longer(to), _longer(follow)
-                entries = _link(x, y, degree, head, to, follow, entries)
+                entries = _link(x, y, weight, load, head, to, follow, entries)
         order[t], sizes[t], done[v] = v, d, True
         heap[where[v]] = heap[left - 1]
         _sift(heap, where, rank, left - 1, where[v])
@@ -130,8 +142,9 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
         for i in range(d):
             u = near[i]
             scope[used + i] = u
-            rank[u] -= (degree[u] - d) * (n + 1) + 1  # v is no neighbour of these neighbours of u
-            degree[u] -= 1
+            beyond = load[u] - weight[v] - (load[v] - weight[u])  # these are no neighbours of v
+            rank[u] -= weight[v] * (beyond * unit + 1)
+            load[u] -= weight[v]
             _sift(heap, where, rank, left - 1, where[u])
         used += d
     return order, sizes, scope[:used], width
@@ -139,18 +152,18 @@ def _least_fill(n, a, b, limit):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def _rank_fill(  # type: ignore[no-untyped-def]
-    n, x, y, near, edges, degree, rank, heap, where, left
+    weight, unit, x, y, near, edges, load, rank, heap, where, left
 ):
     """Ranks once x and y, not neighbours so far, are joined; `near` are the neighbours of x."""
-    shared = 0
+    shared, lacking = 0, weight[x] * weight[y] * unit
     for w in near:
-        if _joined(edges, n, w, y):
-            shared += 1
-            rank[w] -= n + 1
+        if _joined(edges, len(weight), w, y):
+            shared += weight[w]
+            rank[w] -= lacking
             _sift(heap, where, rank, left, where[w])
-    rank[x] += (degree[x] - shared) * (n + 1) + 1
+    rank[x] += weight[y] * ((load[x] - shared) * unit + 1)
     _sift(heap, where, rank, left, where[x])
-    rank[y] += (degree[y] - shared) * (n + 1) + 1
+    rank[y] += weight[x] * ((load[y] - shared) * unit + 1)
     _sift(heap, where, rank, left, where[y])
 
 
@@ -189,11 +202,11 @@ def _longer(array):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _link(u, v, degree, head, to, follow, entries):  # type: ignore[no-untyped-def]
+def _link(u, v, weight, load, head, to, follow, entries):  # type: ignore[no-untyped-def]
     to[entries], follow[entries], head[u] = v, head[u], entries
     to[entries + 1], follow[entries + 1], head[v] = u, head[v], entries + 1
-    degree[u] += 1
-    degree[v] += 1
+    load[u] += weight[v]
+    load[v] += weight[u]
     return entries + 2
 
 
@@ -214,18 +227,25 @@ def _neighbours(v, done, head, to, follow, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _first_rank(n, edges, degree, head, to, follow, limit):  # type: ignore[no-untyped-def]
-    """The rank of every node, or less than n if there are nodes with more than `limit` neighbours
-    each among themselves: no order has a width within the limit then.
+def _first_rank(  # type: ignore[no-untyped-def]
+    weight, unit, edges, load, head, to, follow, limit
+):
+    """The rank of every node, or less than n if there are nodes with neighbours of more than
+    `limit` each among themselves: no order has a width within the limit then.
 
-    Nodes of at most `limit` neighbours are taken off until none is left; each triangle is counted
-    when the first of its nodes goes.
+    Nodes whose neighbours weigh at most `limit` are taken off until none is left; each triangle is
+    counted when the first of its nodes goes.
     """
-    left, rank = degree.copy(), np.empty(n, np.int64)
+    n = len(weight)
+    left, rank = load.copy(), np.empty(n, np.int64)
     stack, near, gone = np.empty(n, np.int64), np.empty(limit, np.int64), np.zeros(n, np.bool_)
     waiting, taken = 0, 0
     for v in range(n):
-        rank[v] = degree[v] * (degree[v] - 1) // 2 * (n + 1) + degree[v]
+        squares, e = 0, head[v]
+        while e >= 0:
+            squares += weight[to[e]] * weight[to[e]]
+            e = follow[e]
+        rank[v] = (load[v] * load[v] - squares) // 2 * unit + load[v]
         if left[v] <= limit:
             stack[waiting] = v
             waiting += 1
@@ -240,16 +260,17 @@ def _first_rank(n, edges, degree, head, to, follow, limit):  # type: ignore[no-u
                 continue
             near[count] = u
             count += 1
-            left[u] -= 1
-            if left[u] == limit:
+            left[u] -= weight[v]
+            if left[u] <= limit < left[u] + weight[v]:
                 stack[waiting] = u
                 waiting += 1
         for i in range(count):
             for j in range(i):
                 if _joined(edges, n, near[i], near[j]):
-                    rank[v] -= n + 1
-                    rank[near[i]] -= n + 1
-                    rank[near[j]] -= n + 1
+                    u, w = near[i], near[j]
+                    rank[v] -= weight[u] * weight[w] * unit
+                    rank[u] -= weight[v] * weight[w] * unit
+                    rank[w] -= weight[v] * weight[u] * unit
     return rank[:taken]
 
 

@@ -273,13 +273,19 @@ def _trace(problem: _Problem, parts: list[_Part], spread: float) -> _Answer:
 
 def _matrices(parts: list[_Part], floor: float) -> list[Floats]:
     """The three matrices, each scaled to a largest entry of 1, and room for a fourth."""
-    shapes = [(len(part.own), 1 << part.tilt.shape[1]) for part in parts]
+    arrays = three_and_room([len(part.own) for part in parts])
+    for part, out in zip(parts, arrays[:3], strict=True):
+        _fill(part.own, part.tilt, part.top, floor, out)
+    return arrays
+
+
+def three_and_room(volume: list[int]) -> list[Floats]:
+    """Matrices from each group to the next, by their numbers of states, and room for a fourth."""
+    shapes = [(volume[k], volume[k - 2]) for k in range(3)]
     ends = np.cumsum([0] + [rows * columns for rows, columns in shapes])
     # One block: the C library keeps it for the next call, where it would hand four back.
     block = np.empty(ends[-1] + np.diff(ends).max())
     weight = [block[ends[k] : ends[k + 1]].reshape(shapes[k]) for k in range(3)]
-    for part, out in zip(parts, weight, strict=True):
-        _fill(part.own, part.tilt, part.top, floor, out)
     return [*weight, block[ends[-1] :]]
 
 
@@ -291,7 +297,7 @@ def _optimum(weight: list[Floats], table: Floats, known: float, base: Bits) -> B
     """
     group, sizes = _groups(len(base)), _sizes(len(base))
     bases = [int(base[group[k]] @ _place(sizes[k])) for k in range(3)]
-    states = _scan(weight[0], weight[1], weight[2], table, known, bases[0], bases[1], bases[2])
+    states = heaviest(weight[0], weight[1], weight[2], table, known, bases[0], bases[1], bases[2])
     best = np.zeros_like(base)
     for k in range(3):
         best[group[k]] = (states[k] & _place(sizes[k])) > 0
@@ -330,7 +336,7 @@ def _double(tilt, largest, out):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _scan(ab, bc, ca, table, known, base_a, base_b, base_c):  # type: ignore[no-untyped-def]
+def heaviest(ab, bc, ca, table, known, base_a, base_b, base_c):  # type: ignore[no-untyped-def]
     """(a, b, c) of the largest ab[a, b] bc[b, c] ca[c, a], the first in table order."""
     size_a, size_b, size_c = len(ab), len(bc), len(ca)
     top_a, top_b = np.zeros(size_a), np.zeros(size_b)

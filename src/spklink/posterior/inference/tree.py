@@ -15,6 +15,8 @@ logarithms, so that no field or coupling is too large.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
@@ -69,13 +71,14 @@ def tree_cost(steps: Elimination) -> Cost:
 def optimum(network: Network, steps: Elimination | None = None) -> Bits:
     """A most probable configuration: proved, up to rounding."""
     steps = _complete(network, steps)
-    return _maximised(network, steps, _places(network, steps), np.empty(steps.offset[-1]))
+    place = places(network.a, network.b, steps)
+    return _maximised(network, steps, place, np.empty(steps.offset[-1]))
 
 
 def tree(network: Network, steps: Elimination | None = None) -> Beliefs:
     """Everything about one sparse clique, its nodes summed out in the order of `steps`."""
     steps = _complete(network, steps)
-    place, message = _places(network, steps), np.empty(steps.offset[-1])
+    place, message = places(network.a, network.b, steps), np.empty(steps.offset[-1])
     best = _maximised(network, steps, place, message)
     changes = turn(network, best)
     log_sum, one, both = _summed(changes, steps, place, message)
@@ -96,10 +99,10 @@ def _complete(network: Network, steps: Elimination | None) -> Elimination:
     return steps
 
 
-def _places(network: Network, steps: Elimination) -> Integers:
+def places(a: NDArray[Any], b: NDArray[Any], steps: Elimination) -> Integers:
     """(E,) where in `scope` the end of each edge that is summed out later stands."""
-    place = np.empty(len(network.coupling), np.int64)
-    _find_places(network.a, network.b, steps.step, steps.scope_start, steps.scope, place)
+    place = np.empty(len(a), np.int64)
+    _find_places(a, b, steps.step, steps.scope_start, steps.scope, place)
     return place
 
 

@@ -49,7 +49,7 @@ class StatePiece:
     seed: int
     threads: int  # at most; they never change an answer
     operations: float  # at most
-    solve: Callable[[StateNetwork], StateBeliefs | None]  # a part, by whatever method suits it
+    solve: Callable[[StateNetwork], StateBeliefs | None]  # a part of it, exactly
 
     def __len__(self) -> int:
         return len(self.network)

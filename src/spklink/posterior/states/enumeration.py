@@ -16,6 +16,7 @@ from spklink.posterior.inference.beliefs import BEYOND, EXACT, Cost
 from spklink.posterior.inference.enumeration import NAME, NEGLIGIBLE
 from spklink.posterior.inference.network import TIE
 from spklink.posterior.states.beliefs import StateBeliefs, StatePiece, StateProposal, exact_beliefs
+from spklink.posterior.states.digits import fold, grow
 from spklink.posterior.states.network import StateNetwork, StateNetworks, beside
 
 Floats = NDArray[np.float64]
@@ -126,7 +127,7 @@ def _enumerate(places, graph, terms, states, figures, room):  # type: ignore[no-
         for t in range(t1 - t0 - 1, -1, -1):
             best[t0 + t] = chosen % own[t]
             chosen //= own[t]
-        _sum_out(own, at, edges, value, room[1], total, marginal, pair)
+        _sum_out(own, at, edges, value, room[1], 1.0 / total, marginal, pair)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -145,17 +146,10 @@ def _fill(size, start, edges, unary, table, constant, value, growth):  # type: i
         for s in range(size[t] - 1, -1, -1):  # state 0 last: it overwrites what the others need
             growth[0], m, e = unary[start[t] + s], 1, e1 - 1
             for u in range(n - 1, t, -1):  # edges are sorted by (a, b)
-                width = size[u]
-                if e >= e0 and b[e] == u:
-                    row = table_start[e] + s * width
-                    e -= 1
-                    for r in range(width - 1, -1, -1):
-                        for z in range(m):
-                            growth[r * m + z] = growth[z] + table[row + r]
-                else:
-                    for r in range(1, width):
-                        growth[r * m : (r + 1) * m] = growth[:m]
-                m *= width
+                tied = e >= e0 and b[e] == u
+                place = table_start[e] + s * size[u] if tied else -1
+                m = grow(growth, m, size[u], table, place, 1)
+                e -= tied
             for z in range(count):
                 value[s * count + z] = value[z] + growth[z]
         count *= size[t]
@@ -164,51 +158,24 @@ def _fill(size, start, edges, unary, table, constant, value, growth):  # type: i
 
 
 @nb.njit(cache=True, nogil=True)
-def _sum_out(size, start, edges, weight, part, total, marginal, pair):  # type: ignore[no-untyped-def]
+def _sum_out(size, start, edges, weight, part, scale, marginal, pair):  # type: ignore[no-untyped-def]
     """Marginals of all nodes and edges: the first node is summed out, then the next, …
 
     `weight` is used up.
     """
     a, b, table_start = edges
-    n, count, e0 = len(size), len(weight), 0
-    for t in range(n):
-        count //= size[t]
-        e1 = e0
+    count, e0 = len(weight), 0
+    for t in range(len(size)):
+        rest, e1 = count // size[t], e0
         while e1 < len(a) and a[e1] == t:
             e1 += 1
-        for s in range(size[t]):
-            here = weight[s * count : (s + 1) * count]
-            marginal[start[t] + s] = _total(here) / total
-            if e1 == e0:
-                continue
-            part[:count] = here
-            m, e = count, e0
+        for s in range(size[t] if e1 > e0 else 0):
+            part[:rest] = weight[s * rest : (s + 1) * rest]
+            m, e = rest, e0
             for u in range(t + 1, b[e1 - 1] + 1):
-                m //= size[u]
-                if b[e] == u:
-                    cell = table_start[e] + s * size[u]
-                    for r in range(size[u]):
-                        pair[cell + r] = _total(part[r * m : (r + 1) * m]) / total
-                    e += 1
-                for r in range(1, size[u]):
-                    for z in range(m):
-                        part[z] += part[r * m + z]
-        for s in range(1, size[t]):
-            for z in range(count):
-                weight[z] += weight[s * count + z]
+                tied = b[e] == u
+                place = table_start[e] + s * size[u] if tied else -1
+                m = fold(part, m, size[u], pair, place, 1, scale)
+                e += tied
+        count = fold(weight, count, size[t], marginal, start[t], 1, scale)
         e0 = e1
-
-
-@nb.njit(cache=True, nogil=True)
-def _total(x):  # type: ignore[no-untyped-def]
-    """Four sums side by side: one would wait for each addition to end."""
-    p, q, r, s = 0.0, 0.0, 0.0, 0.0
-    whole = len(x) - len(x) % 4
-    for z in range(0, whole, 4):
-        p += x[z]
-        q += x[z + 1]
-        r += x[z + 2]
-        s += x[z + 3]
-    for z in range(whole, len(x)):
-        p += x[z]
-    return (p + q) + (r + s)

@@ -49,6 +49,12 @@ class StateNetwork:
         """(E+1,) where the table of each edge begins."""
         return starts(self.size[self.a] * self.size[self.b])
 
+    def check(self) -> None:
+        """Refuse edges that stand otherwise than all methods rely on."""
+        key = self.a * len(self) + self.b
+        if not ((self.a < self.b).all() and (np.diff(key) > 0).all()):
+            raise ValueError("edges must have a < b, be sorted by (a, b) and distinct")
+
     @property
     def bits(self) -> float:
         """log2 of the number of configurations."""

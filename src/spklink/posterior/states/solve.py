@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from spklink.posterior.inference.beliefs import CERTIFIED, EXACT
 from spklink.posterior.inference.plan import WIDE, Budget
 from spklink.posterior.states.certified import certified
-from spklink.posterior.states.enumeration import LARGEST, enumerate_one
 from spklink.posterior.states.exactly import ExactPart, Solve, solve_pieces
 from spklink.posterior.states.marginals import Events, Marginals
 from spklink.posterior.states.mirror import both_images, held, is_mirrored
 from spklink.posterior.states.optimum import find_best
+from spklink.posterior.states.plan import solve_exact
 from spklink.posterior.states.sampling import sample
 from spklink.posterior.states.seats import Places, Seats, fix
 
@@ -98,7 +98,7 @@ def _bounded(seats: Seats, place: Places, budget: Budget) -> Marginals | None:
 
 
 def _affordable(budget: Budget) -> Solve:
-    return lambda network: enumerate_one(network) if network.bits <= LARGEST else None
+    return lambda network: solve_exact(network, budget)
 
 
 def _piece(seats: Seats, mine: NDArray[np.bool_]) -> tuple[Seats, Ints, Ints]:
@@ -129,7 +129,9 @@ def _draft(seats: Seats, exact: ExactPart) -> SeatBeliefs:
 def _store(
     draft: SeatBeliefs, seats: Seats, nodes: Ints, entries: Ints, k: int, found: Marginals
 ) -> None:
-    events = np.flatnonzero(np.isin(Events(seats).node, nodes))
+    mine = np.zeros(len(seats), np.bool_)
+    mine[nodes] = True
+    events = np.flatnonzero(mine[Events(seats).node])
     draft.place[entries] = found.place
     draft.guess[events], draft.low[events], draft.high[events] = found.guess, found.low, found.high
     draft.log_sum[:, k] = found.log_sum

@@ -1,0 +1,92 @@
+"""How often participant lists are wrong, estimated from the voices alone.
+
+A certain participant is absent with some rate, the same for all. Given a rate the posterior tells
+how probable each absence is; the expected share of absences is the next rate (EM). A weak prior of
+a few errors in thousands keeps it near nothing where no voice speaks for errors. Listings that no
+other call could contradict say nothing either way, and do not count in the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.errors import SpklinkError
+
+Floats = NDArray[np.float64]
+AUTO = "auto"
+ERRORS, LISTINGS = 0.5, 100.0  # what the prior is worth: half an error in a hundred listings
+FIRST = 0.01  # rate with which estimating begins
+ROUNDS = 25
+SETTLED = 0.02  # by this share of itself the rate may still move
+COVERED = 0.95  # of the interval
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The rate of list errors: how probable it is that a certain participant is absent."""
+
+    value: float
+    low: float
+    high: float
+    estimated: bool
+    absences: float = 0.0  # expected
+    listings: float = 0.0  # that voices say something about
+
+    def as_json(self) -> dict[str, float | bool]:
+        return {
+            "rate": self.value,
+            "low": self.low,
+            "high": self.high,
+            "estimated": self.estimated,
+            "expected_absences": self.absences,
+            "informative_listings": self.listings,
+        }
+
+
+def asked_rate(text: str | float) -> float | None:
+    """The rate that an option asks for; None: it is to be estimated."""
+    if text == AUTO:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = float("nan")
+    if not 0.0 <= rate < 1.0:
+        raise SpklinkError(f"--list-errors {text!r} is neither 'auto' nor a rate of 0 or more, below 1")
+    return rate
+
+
+def given_rate(rate: float) -> Rate:
+    """A rate that nobody estimated."""
+    return Rate(rate, rate, rate, estimated=False)
+
+
+def estimate_rate(absent: Callable[[float], Floats]) -> Rate:
+    """The rate of list errors; `absent` maps a rate to the probabilities that certain people are
+    absent."""
+    rate = FIRST
+    chance = absent(rate)
+    for _ in range(ROUNDS):
+        fresh = (float(chance.sum()) + ERRORS) / (len(chance) + ERRORS + LISTINGS)
+        moved = abs(fresh - rate)
+        rate = fresh
+        if moved <= SETTLED * rate:
+            break
+        chance = absent(rate)
+    return _with_interval(rate, chance)
+
+
+def _with_interval(rate: float, chance: Floats) -> Rate:
+    """What the listings that were told by their voices leave open of the rate."""
+    from scipy.stats import beta
+
+    spread = rate * (1.0 - rate)
+    told = float(np.clip(1.0 - chance * (1.0 - chance) / spread, 0.0, 1.0).sum())
+    weight = told + ERRORS + LISTINGS
+    ends = beta.ppf([(1.0 - COVERED) / 2.0, (1.0 + COVERED) / 2.0], rate * weight, weight * (1.0 - rate))
+    low, high = (float(end) for end in ends)
+    return Rate(rate, low, high, True, float(chance.sum()), told)

@@ -1,0 +1,173 @@
+"""The answer in full: who is on which track, who is there at all, and which lists are wrong.
+
+Where lists are taken at their word and calls have two channels, `posterior` says the same with one
+bit a conversation; here a conversation has as many states as its list allows, someone else
+included. Every figure has a low and a high end, as everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.database.cliques import Cliques
+from spklink.database.conversations import Conversations
+from spklink.database.links import Links
+from spklink.posterior.inference.beliefs import CERTAINTIES
+from spklink.posterior.inference.plan import Budget
+from spklink.posterior.likelihood import Weight
+from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
+from spklink.posterior.posterior import SETTLED, Options
+from spklink.posterior.states.marginals import Events
+from spklink.posterior.states.prior import Said
+from spklink.posterior.states.seats import Seats, build_seats
+from spklink.posterior.states.solve import SeatBeliefs, Tell, solve_seats
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+STRANGER = -1  # someone else, where an entry of a list is expected
+QUICK = 2.0  # seconds a clique, while the rate is being estimated
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A probability, and the two ends of its interval."""
+
+    chance: Floats
+    low: Floats
+    high: Floats
+
+    def __getitem__(self, chosen: NDArray[np.generic] | slice) -> Figures:
+        return Figures(self.chance[chosen], self.low[chosen], self.high[chosen])
+
+    def turned(self) -> Figures:
+        """Those of the opposite."""
+        return Figures(1.0 - self.chance, 1.0 - self.high, 1.0 - self.low)
+
+
+@dataclass(frozen=True)
+class Seating:
+    """The posterior over the states of every conversation."""
+
+    table: Conversations
+    cliques: Cliques
+    seats: Seats
+    beliefs: SeatBeliefs
+    rate: Rate
+
+    @cached_property
+    def events(self) -> Events:
+        return Events(self.seats)
+
+    def _all(self) -> Figures:
+        return Figures(self.beliefs.guess, self.beliefs.low, self.beliefs.high)
+
+    @cached_property
+    def entry(self) -> Ints:
+        """(sides,) the entry of the list that is on each side in the best state, or STRANGER."""
+        found = np.full(self.events.sides, STRANGER, np.int64)
+        place, node = self.beliefs.place, self.seats.node
+        there = np.flatnonzero(place < self.seats.layout.tracks[node])
+        found[self.events.track_start[node[there]] + place[there]] = there
+        return found
+
+    def speaker(self) -> Ints:
+        """(sides,) who that is, or STRANGER."""
+        people = self.table.people.astype(np.int64)
+        return np.where(self.entry >= 0, people[np.maximum(self.entry, 0)], STRANGER)
+
+    @cached_property
+    def confidence(self) -> Figures:
+        """(sides,) how probable it is that this person, or someone else, is on the side."""
+        events, sides = self.events, np.arange(self.events.sides)
+        entry = np.maximum(self.entry, 0)
+        track = sides - events.track_start[self.table.sides.conversation]
+        named = self.seats.place_start[entry] + track if len(self.seats.node) else sides
+        event = np.where(self.entry >= 0, named, events.places + sides)
+        return self._all()[event]
+
+    @cached_property
+    def stranger(self) -> Figures:
+        """(sides,) that someone else is on the side, who is not listed."""
+        return self._all()[slice(self.events.places, self.events.places + self.events.sides)]
+
+    @cached_property
+    def presence(self) -> Figures:
+        """(entries,) that a listed person is there."""
+        return self._all()[self.seats.place_start[1:] - 1].turned()
+
+    @cached_property
+    def wrong(self) -> Figures:
+        """(M,) that somebody certain is absent."""
+        return self._all()[slice(self.events.places + self.events.sides, None)].turned()
+
+    def places(self, entry: int) -> Figures:
+        """(tracks + 1,) where a listed person is; the last one is nowhere."""
+        return self._all()[slice(self.seats.place_start[entry], self.seats.place_start[entry + 1])]
+
+    def settled(self) -> NDArray[np.bool_]:
+        """(sides,) that need no further listening."""
+        return np.asarray(self.confidence.low >= SETTLED)
+
+    @cached_property
+    def certainty(self) -> list[str]:
+        """(K,) of every clique: that of its least certain piece."""
+        rank = {name: k for k, name in enumerate(CERTAINTIES)}
+        worst = np.zeros(len(self.cliques), np.int64)
+        of_piece = np.array([rank[name] for name in self.beliefs.certainty], np.int64)
+        np.maximum.at(worst, self.cliques.label, of_piece[self.beliefs.piece])
+        return [CERTAINTIES[k] for k in worst]
+
+    @cached_property
+    def log_evidence(self) -> tuple[Floats, Floats]:
+        """(K,) low and high end of the log of the sum over the states of a clique."""
+        first = np.zeros(len(self.beliefs.method), np.int64)
+        first[self.beliefs.piece[::-1]] = np.arange(len(self.table))[::-1]
+        label = self.cliques.label[first]
+        low, high = (np.bincount(label, side, len(self.cliques)) for side in self.beliefs.log_sum)
+        return low, high
+
+
+def seat(
+    table: Conversations,
+    cliques: Cliques,
+    links: Links,
+    llr: Floats,
+    *,
+    weight: Weight,
+    rate: float | None = 0.0,
+    said: list[Said] | None = None,
+    start: Ints | None = None,
+    options: Options | None = None,
+    tell: Tell | None = None,
+) -> Seating:
+    """Who is where, from log-likelihood-ratios; without a rate of list errors it is estimated.
+    `start` may be a good guess of where people are (entries,)."""
+    how = options or Options()
+    quick = Budget(min(QUICK, how.budget.seconds), how.budget.gigabytes)
+    certain = ~table.possible
+
+    def solved(asked: float, budget: Budget, at: Ints | None) -> tuple[Seats, SeatBeliefs]:
+        seats = build_seats(table, links, llr, weight=weight, rate=asked, said=said)
+        return seats, solve_seats(seats, start=at, budget=budget, seed=how.seed, tell=tell)
+
+    best = start
+
+    def absent(asked: float) -> Floats:
+        nonlocal best
+        seats, beliefs = solved(asked, quick, best)
+        best = beliefs.place
+        return np.asarray(beliefs.guess[seats.place_start[1:] - 1][certain])
+
+    found = given_rate(rate) if rate is not None else estimate_rate(absent)
+    seats, beliefs = solved(found.value, how.budget, best)
+    return Seating(table, cliques, seats, beliefs, found)
+
+
+def places_of(table: Conversations, bits: NDArray[np.int8]) -> Ints:
+    """(entries,) where two people are on two channels, from the bits of `posterior`."""
+    turned = np.maximum(bits, 0).astype(np.int64)
+    return np.stack([turned, 1 - turned], axis=1).ravel()

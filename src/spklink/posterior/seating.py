@@ -121,9 +121,27 @@ class Seating:
         np.maximum.at(worst, self.cliques.label, of_piece[self.beliefs.piece])
         return [CERTAINTIES[k] for k in worst]
 
+    def candidate_probabilities(self, links: Links) -> Floats:
+        """(C,) how probable each candidate of every link (module `links`) is its speaker twice."""
+        assert self.beliefs.both is not None
+        assert len(links.pair) == len(self.seats.first)
+        return self.beliefs.both
+
+    @property
+    def log_evidence(self) -> Floats:
+        """(K,) log of the sum over the states of a clique, the middle of its interval."""
+        low, high = self.log_evidence_ends
+        return (low + high) / 2.0
+
+    @property
+    def seconds(self) -> Floats:
+        """(K,) about what it takes to solve a clique."""
+        slots = np.bincount(self.seats.node, np.diff(self.seats.slots.start), len(self.seats))
+        return np.bincount(self.cliques.label, 1e-5 * slots, len(self.cliques))
+
     @cached_property
-    def log_evidence(self) -> tuple[Floats, Floats]:
-        """(K,) low and high end of the log of the sum over the states of a clique."""
+    def log_evidence_ends(self) -> tuple[Floats, Floats]:
+        """(K,) low and high end of it."""
         first = np.zeros(len(self.beliefs.method), np.int64)
         first[self.beliefs.piece[::-1]] = np.arange(len(self.table))[::-1]
         label = self.cliques.label[first]
@@ -142,6 +160,7 @@ def seat(
     said: list[Said] | None = None,
     start: Ints | None = None,
     options: Options | None = None,
+    pairs: bool = False,
     tell: Tell | None = None,
 ) -> Seating:
     """Who is where, from log-likelihood-ratios; without a rate of list errors it is estimated.
@@ -150,20 +169,20 @@ def seat(
     quick = Budget(min(QUICK, how.budget.seconds), how.budget.gigabytes)
     certain = ~table.possible
 
-    def solved(asked: float, budget: Budget, at: Ints | None) -> tuple[Seats, SeatBeliefs]:
-        seats = build_seats(table, links, llr, weight=weight, rate=asked, said=said)
-        return seats, solve_seats(seats, start=at, budget=budget, seed=how.seed, tell=tell)
-
     best = start
 
     def absent(asked: float) -> Floats:
         nonlocal best
-        seats, beliefs = solved(asked, quick, best)
+        seats = build_seats(table, links, llr, weight=weight, rate=asked, said=said)
+        beliefs = solve_seats(seats, start=best, budget=quick, seed=how.seed)
         best = beliefs.place
         return np.asarray(beliefs.guess[seats.place_start[1:] - 1][certain])
 
     found = given_rate(rate) if rate is not None else estimate_rate(absent)
-    seats, beliefs = solved(found.value, how.budget, best)
+    seats = build_seats(table, links, llr, weight=weight, rate=found.value, said=said)
+    beliefs = solve_seats(
+        seats, start=best, budget=how.budget, seed=how.seed, pairs=pairs, tell=tell
+    )
     return Seating(table, cliques, seats, beliefs, found)
 
 

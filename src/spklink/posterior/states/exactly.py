@@ -33,16 +33,17 @@ class ExactPart:
     place: Places  # (entries,) the best state, where solved
     method: list[str]  # (pieces,)
     ties: Ints  # (pieces,) states that share the maximum, 0 where that is not known
+    both: Floats | None = None  # of both ends of every link, track by track, where asked for
 
 
-def solve_pieces(seats: Seats, solve: Solve) -> ExactPart:
-    """Every piece that is small enough, or that `solve` can solve."""
+def solve_pieces(seats: Seats, solve: Solve, *, pairs: bool = False) -> ExactPart:
+    """Every piece that is small enough, or that `solve` can solve; `pairs` asks for `both`."""
     good = _listable(seats)
     if good.all():
-        return _solved(listed(seats), solve)
+        return _solved(listed(seats), solve, pairs=pairs)
     nowhere = seats.layout.tracks[seats.node]
     part, entries = fix(seats, nowhere, good)
-    inner = _solved(listed(part), solve)
+    inner = _solved(listed(part), solve, pairs=False)
     return _among(seats, good, entries, inner)
 
 
@@ -57,7 +58,7 @@ def _listable(seats: Seats) -> Mask:
     return ~bad[piece]
 
 
-def _solved(listing: Listing, solve: Solve) -> ExactPart:
+def _solved(listing: Listing, solve: Solve, *, pairs: bool) -> ExactPart:
     network = listing.network()
     pieces = split(network)
     count, bits = len(pieces), pieces.bits()
@@ -69,7 +70,10 @@ def _solved(listing: Listing, solve: Solve) -> ExactPart:
         draft.store(int(k), solve(pieces.one(int(k))))
     guess = np.concatenate(listing.spread(draft.marginal))
     place = listing.states(draft.best)
-    return ExactPart(piece, draft.solved, guess, draft.log_sum, place, draft.method, draft.ties)
+    both = listing.both(draft.joint()) if pairs else None
+    return ExactPart(
+        *(piece, draft.solved, guess, draft.log_sum, place, draft.method, draft.ties, both)
+    )
 
 
 class _Draft:
@@ -80,6 +84,19 @@ class _Draft:
         self.solved, self.log_sum = np.zeros(len(pieces), np.bool_), np.zeros(len(pieces))
         self.marginal, self.best = np.zeros(len(network.unary)), np.zeros(len(network), np.int64)
         self.method, self.ties = [""] * len(pieces), np.zeros(len(pieces), np.int64)
+        self.pair = np.full(len(network.table), np.nan)
+
+    def joint(self) -> Floats:
+        """Joint probabilities, flat like the tables; products where nothing couples two nodes, or
+        where they are not solved together."""
+        row, column = self.network.ends()
+        alone = self.marginal[row] * self.marginal[column]
+        return np.where(np.isnan(self.pair), alone, self.pair)
+
+    def _cells(self, edges: Ints) -> Ints:
+        """Where the tables of some edges stand among all."""
+        begin = self.network.table_start
+        return ranges(begin[edges], np.diff(begin)[edges])
 
     def _states(self, nodes: Ints) -> Ints:
         """Where the states of some nodes stand among all."""
@@ -90,6 +107,7 @@ class _Draft:
         found = enumerate_all(part)
         self.marginal[self._states(part.node)] = found.marginal
         self.best[part.node] = found.best
+        self.pair[self._cells(part.edge)] = found.pair
         self.solved[chosen], self.log_sum[chosen] = True, found.log_sum
         self.ties[chosen] = found.ties
         for k in chosen:
@@ -101,6 +119,8 @@ class _Draft:
         nodes = self.pieces.node[self.pieces.node_start[k] : self.pieces.node_start[k + 1]]
         self.marginal[self._states(nodes)] = found.marginal
         self.best[nodes] = found.best
+        edges = self.pieces.edge[self.pieces.edge_start[k] : self.pieces.edge_start[k + 1]]
+        self.pair[self._cells(edges)] = found.pair
         self.solved[k], self.log_sum[k] = True, found.log_sum[0]
         self.method[k], self.ties[k] = found.method, found.ties or 0
 

@@ -8,7 +8,7 @@ back when its beliefs are spread over the seats.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, permutations
 from math import comb, perm
 
@@ -67,19 +67,39 @@ class Listing:
     unary: Floats  # (listed,)
 
     def network(self) -> StateNetwork:
-        """The same problem as classes and tables between them."""
+        """The same problem as classes and tables between them, without the constants."""
         seats, size = self.seats, np.diff(self.start)
-        place = self._places()
-        a, b = seats.node[seats.first], seats.node[seats.second]
-        key, edge = np.unique(a * len(seats) + b, return_inverse=True)
+        key, edge = self._edges
         a, b = key // max(len(seats), 1), key % max(len(seats), 1)
         begin = np.concatenate([[0], np.cumsum(size[a] * size[b])])
         table = np.zeros(int(begin[-1]))
-        net = seats.arrays
-        _fill_tables(net, seats.first, seats.second, edge.reshape(-1), begin, self.start, place, table)
-        constant = float(seats.constant.sum())
-        return StateNetwork(size=size, unary=self.unary, a=a, b=b, table=table, constant=constant)
+        ends = seats.first, seats.second
+        _fill_tables(seats.arrays, *ends, edge, begin, self.start, self._places, table)
+        return StateNetwork(size=size, unary=self.unary, a=a, b=b, table=table, constant=0.0)
 
+    def both(self, pair: Floats) -> Floats:
+        """From joint probabilities of classes, flat like the tables of the network, to those of
+        the two tracks of every link, one link after the other."""
+        seats, size, tracks = self.seats, np.diff(self.start), self.seats.layout.tracks
+        key, edge = self._edges
+        a, b = key // max(len(seats), 1), key % max(len(seats), 1)
+        begin = np.concatenate([[0], np.cumsum(size[a] * size[b])])
+        wide = tracks[seats.node[seats.first]] * tracks[seats.node[seats.second]]
+        into = np.concatenate([[0], np.cumsum(wide)])
+        found = np.zeros(int(into[-1]))
+        ends = seats.first, seats.second
+        _add_pairs(seats.arrays, *ends, edge, begin, self.start, self._places, pair, into, found)
+        return found
+
+    @cached_property
+    def _edges(self) -> tuple[Ints, Ints]:
+        """Pairs of linked conversations as one number each, and the pair of every link."""
+        seats = self.seats
+        a, b = seats.node[seats.first], seats.node[seats.second]
+        key, edge = np.unique(a * len(seats) + b, return_inverse=True)
+        return key, edge.reshape(-1).astype(np.int64)
+
+    @cached_property
     def _places(self) -> Ints:
         """(listed, most people) where each linked person is in every class."""
         most = int(self.seats.layout.people.max(initial=0))
@@ -239,3 +259,23 @@ def _fill_tables(net, first, second, edge, begin, start, place, table):  # type:
                     table[begin[edge[m]] + (z - start[a]) * wide + y - start[b]] += (
                         net.weight[m] * net.llr[net.offset[m] + here * far + there]
                     )
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_pairs(net, first, second, edge, begin, start, place, pair, into, found):  # type: ignore[no-untyped-def]
+    """Add up, for every link, the classes that put its person on two tracks."""
+    for m in range(len(first)):
+        e, f = first[m], second[m]
+        a, b = net.node[e], net.node[f]
+        p, q = e - net.person_start[a], f - net.person_start[b]
+        far, wide = net.tracks[b], start[b + 1] - start[b]
+        for z in range(start[a], start[a + 1]):
+            here = place[z, p]
+            if here == net.tracks[a]:
+                continue
+            for y in range(start[b], start[b + 1]):
+                there = place[y, q]
+                if there < far:
+                    found[into[m] + here * far + there] += pair[
+                        begin[edge[m]] + (z - start[a]) * wide + y - start[b]
+                    ]

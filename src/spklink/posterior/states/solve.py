@@ -8,11 +8,12 @@ the same database and budget always take the same path; the reason travels with 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import ranges
 from spklink.posterior.inference.beliefs import CERTIFIED, EXACT
 from spklink.posterior.inference.plan import WIDE, Budget
 from spklink.posterior.states.certified import certified
@@ -43,11 +44,13 @@ class SeatBeliefs:
     certainty: list[str]
     reason: list[str]
     proved: NDArray[np.bool_]  # (pieces,)
+    both: Floats | None = None  # where asked for: of both ends of every link, track by track
 
 
 def solve_seats(
     seats: Seats,
     *,
+    pairs: bool = False,
     start: Places | None = None,
     budget: Budget | None = None,
     seed: int = 0,
@@ -55,7 +58,7 @@ def solve_seats(
 ) -> SeatBeliefs:
     """Beliefs about all conversations; `start` may be a good guess of where people are."""
     asked = budget or Budget()
-    exact = solve_pieces(seats, _affordable(asked))
+    exact = solve_pieces(seats, _affordable(asked), pairs=pairs)
     draft = _draft(seats, exact)
     left = np.flatnonzero(~exact.solved)
     for done, k in enumerate(left, start=1):
@@ -65,7 +68,21 @@ def solve_seats(
         _store(draft, seats, nodes, entries, int(k), found)
         if tell is not None:
             tell(done, len(left))
-    return draft
+    return replace(draft, both=_both(seats, draft, exact)) if pairs else draft
+
+
+def _both(seats: Seats, found: SeatBeliefs, exact: ExactPart) -> Floats:
+    """Joint probabilities of the two ends of every link; where they were not solved exactly, as if
+    they were independent: there the posterior is peaked, or nothing better is known."""
+    tracks, node = seats.layout.tracks, seats.node
+    one, two = tracks[node[seats.first]], tracks[node[seats.second]]
+    rows = np.repeat(ranges(seats.place_start[seats.first], one), np.repeat(two, one))
+    columns = ranges(np.repeat(seats.place_start[seats.second], one), np.repeat(two, one))
+    alone = found.guess[rows] * found.guess[columns]
+    if exact.both is None:
+        return alone
+    solved = np.repeat(exact.solved[exact.piece[node[seats.first]]], one * two)
+    return np.where(solved, exact.both, alone)
 
 
 def solve_piece(seats: Seats, start: Places | None, budget: Budget, seed: int) -> Marginals:

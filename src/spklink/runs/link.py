@@ -19,7 +19,7 @@ from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations, read_conversations
-from spklink.database.labels import Labels, read_key
+from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import find_links
 from spklink.errors import check_folder
 from spklink.options import described, resolved
@@ -110,7 +110,7 @@ class Case:
             inputs,
             people,
             read_known_channels(inputs, people),
-            None if claimed is None else read_key(claimed, people),
+            None if claimed is None else read_claims(claimed, people),
         )
 
 

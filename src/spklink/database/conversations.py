@@ -41,6 +41,7 @@ class Conversations:
     groups: list[str] = field(default_factory=lambda: [""])
     group: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     path: Path = Path()
+    rows: list[int] = field(default_factory=list, repr=False)  # (M,) of the table, its first one
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,6 +49,10 @@ class Conversations:
     def index(self) -> dict[str, int]:
         """Conversation id → position in the table."""
         return {name: m for m, name in enumerate(self.ids)}
+
+    def place(self, m: int) -> str:
+        """Where conversation m stands in its table, for messages."""
+        return f"row {self.rows[m] if self.rows else m + 2}"
 
     def names(self, m: int) -> tuple[str, ...]:
         """The participants of conversation m, as listed."""
@@ -235,4 +240,5 @@ def _build(drafts: list[_Draft], priors: list[float], path: Path) -> Conversatio
         groups=list(groups),
         group=np.array(group, np.int32),
         path=path,
+        rows=[d.row for d in drafts],
     )

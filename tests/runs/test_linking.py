@@ -160,8 +160,8 @@ def test_bad_audio_stops_the_run_and_names_everything(damaged, tmp_path):
     with pytest.raises(SpklinkError) as caught:
         run(damaged, tmp_path / "out")
     text = str(caught.value)
-    assert "c0 channel 1: unreadable" in text
-    assert "c1 channel 2: silent" in text
+    assert "row 2: c0: unreadable" in text
+    assert "row 3: c1 channel 2: silent: nothing above idle noise (1.wav)" in text
     assert "--on-bad-audio skip" in text
     assert not (tmp_path / "out" / "run.json").exists()
 

@@ -169,7 +169,7 @@ def test_a_recording_that_ends_the_process_is_a_bad_one(tmp_path):
     crash.touch()
     with pytest.raises(SpklinkError, match=r"c3: .*3\.wav ended the process") as caught:
         heard_by(front_end, calls, tmp_path, workers=2)
-    assert "row 9: c7: " in str(caught.value)
+    assert "row 8: c7: " in str(caught.value)
     assert "exit code 139" in str(caught.value)
     assert len(front_end.heard()) == 18
     sound = heard_by(front_end, calls, tmp_path, workers=2, skip_bad=True)
@@ -306,7 +306,7 @@ def test_a_file_that_changes_meanwhile(how, tmp_path):
     table, front_end = table_of(tmp_path, ["a.wav"]), Meddling(tmp_path / "log", how=how)
     sound = heard_by(front_end, table, tmp_path, skip_bad=True)
     assert sound.marks == ["bad audio"] * 2
-    assert not list((tmp_path / "cache").iterdir())  # the next run hears it anew
+    assert not list(tmp_path.glob("cache/*"))  # the next run hears it anew
     if how != "gone":
         expected = r"row 3: c0: changed: the file changed while it was read; run again \(a\.wav\)"
         with pytest.raises(SpklinkError, match=expected):

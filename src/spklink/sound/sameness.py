@@ -22,7 +22,7 @@ from spklink.sound.speech import FRAME_SECONDS
 Singles = NDArray[np.float32]
 LATEST = 0.05  # seconds
 # Correlations of the energies in dB, and of the samples. The largest of 420 real calls are .22 and
-# .02 (examples/recording_margins.py); a copy with some noise is above .95.
+# .02 (examples/recording_margins.py); a copy with some noise is above .99.
 SAME_COURSE = 0.7
 SAME_SOUND = 0.9
 HEARD = 30.0  # dB under the loudest frames; what is softer counts as that

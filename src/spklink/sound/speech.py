@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 FRAME_SECONDS = 0.01  # from one frame to the next
 SILENCE = -100.0  # dB; the energy of frames without any sound
 BURST = 20  # frames; a click is shorter
-# dB. White noise has .9; the least of 840 real sides 3.2 (examples/recording_margins.py).
+# dB. White noise has .8; the least of 840 real sides 3.2 (examples/recording_margins.py).
 STEADY = 2.0
 ENOUGH = 100  # frames, to judge that
 

@@ -36,7 +36,7 @@ class Detector:
 
 
 DEFAULT = Detector()
-PAPER = Detector(percentile=100.0, floor=-np.inf)
+PAPER = Detector(percentile=100.0, floor=SILENCE)
 
 
 @dataclass(frozen=True)

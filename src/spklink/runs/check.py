@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.measures.entropy import levels
 from spklink.posterior.likelihood import combine_prior
+from spklink.sound.files import refusal
 from spklink.tables import Table
 
 
@@ -67,11 +69,7 @@ def _problems(table: Conversations, cliques: Cliques) -> list[str]:
             "one of their conversations would resolve each"
         )
     found += _alike(table.speakers)
-    missing = _missing_audio(table)
-    if missing:
-        shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
-        found.append(f"{len(missing)} audio files are not there: {shown}")
-    return found
+    return found + _bad_audio(table)
 
 
 def _alike(speakers: list[str]) -> list[str]:
@@ -90,6 +88,18 @@ def _alike(speakers: list[str]) -> list[str]:
     return found
 
 
-def _missing_audio(table: Conversations) -> list[str]:
-    folder = table.path.parent
-    return [name for files in table.audio for name in files if not (folder / name).exists()]
+def _bad_audio(table: Conversations) -> list[str]:
+    """Files that are not there or cannot be read, by reason."""
+    folder, found = table.path.parent, defaultdict(list)
+    for m, files in enumerate(table.audio):
+        for name in files:
+            if why := refusal(folder / name):
+                found[why].append(f"{name} ({table.place(m)})")
+    return [_told(why, names) for why, names in found.items()]
+
+
+def _told(why: str, names: list[str]) -> str:
+    shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    if why == "no such file":
+        return f"{len(names)} audio files are not there: {shown}"
+    return f"{len(names)} audio files cannot be used: {why}: {shown}"

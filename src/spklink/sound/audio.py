@@ -26,6 +26,7 @@ import soxr
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
+from spklink.sound.files import refusal
 
 Samples = NDArray[np.float32]
 SHORTEST = 0.1  # seconds
@@ -38,6 +39,9 @@ FATAL = {
     "channels": "another number of channels than expected",
     "identical": "two channels, or more, carry the same sound",
     "invalid": "samples that are not numbers, or absurdly large ones",
+    "steady": "none of the ups and downs of speech: noise, a tone, a hum",
+    "changed": "written to, or gone, while it was read",
+    "twice": "the same sound in two rows of the table",
 }
 REMARKS = {
     "truncated": "shorter than its header promises, or damaged from some point on",
@@ -105,12 +109,8 @@ class Survey:
         for channel in range(self.tracks):
             if not dead[channel]:
                 found += self._of_channel(channel)
-        found += self._alike(self._good(found))
-        return found + self._unequal(self._good(found))
-
-    def _good(self, found: list[Problem]) -> list[int]:
-        bad = bad_channels(found, self.tracks)
-        return [channel for channel in range(self.tracks) if not bad[channel]]
+        found += self._alike(good_channels(found, self.tracks))
+        return found + self._unequal(good_channels(found, self.tracks))
 
     def _alike(self, good: list[int]) -> list[Problem]:
         """Who is on a track is an empty question where another carries the same sound."""
@@ -148,6 +148,11 @@ def bad_channels(problems: Iterable[Problem], tracks: int) -> tuple[bool, ...]:
     """Which channels have a fatal problem."""
     hit = {problem.channel for problem in problems if problem.fatal}
     return tuple(None in hit or channel in hit for channel in range(tracks))
+
+
+def good_channels(problems: Iterable[Problem], tracks: int) -> list[int]:
+    """Those without one."""
+    return [k for k, bad in enumerate(bad_channels(problems, tracks)) if not bad]
 
 
 def probe(files: tuple[Path, ...], tracks: int) -> Probe:
@@ -250,8 +255,8 @@ class _ForwardSound(sf.SoundFile):  # type: ignore[misc]
 
 def _open(path: Path, channels: int | None) -> sf.SoundFile:
     """The open file, if it holds `channels` channels (None: any number) at a possible rate."""
-    if not path.is_file():
-        raise _RefusedError("unreadable", "no such file")
+    if why := refusal(path):
+        raise _RefusedError("unreadable", why)
     if path.suffix.lower() == ".raw":
         raise _RefusedError("unreadable", "samples without a header; convert them to WAV")
     try:

@@ -39,7 +39,7 @@ from spklink.sound.speech import (
     speech_seconds,
 )
 
-VERSION = 1  # of the features: a change makes cached ones worthless
+VERSION = 2  # of the features: a change makes cached ones worthless
 WARPED = 4096  # rows warped at a time
 BUCKETS, LANES = 128, 8  # of the warping kernel
 

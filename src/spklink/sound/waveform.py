@@ -19,7 +19,7 @@ from spklink.sound.chunks import CHUNK, Spoken, changed, find_speech
 from spklink.sound.front_end import Side
 from spklink.sound.speech import Framing, speech_seconds
 
-VERSION = 1  # of the samples: a change makes cached ones worthless
+VERSION = 2  # of the samples: a change makes cached ones worthless
 Mask = NDArray[np.bool_]
 
 

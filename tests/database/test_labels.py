@@ -112,7 +112,7 @@ def test_a_plain_table_has_bits_and_statements():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ([("x", 4, "a")], "row 2: channel '4' is not one of 1 to 3"),
+        ([("x", 4, "a")], "row 2: channel '4' is not one of 1, 2, 3"),
         ([("x", 1, "e")], "speaker 'e' takes no part in conversation 'x' (a and b and c and d)"),
         ([("x", 1, "*")], "someone else ('*') in conversation 'x', whose tracks are all taken"),
         ([("z", 1, "*")], "someone else ('*') in conversation 'z'"),

@@ -1,8 +1,9 @@
 """What people say about channels: known channels (evidence), keys (truth), claims (to be checked).
 
-All three are tables `conversation,channel,speaker`; a known channel may carry a `probability`. The
-speaker `*` is someone else: nobody who is listed there. A key may name people who are not listed,
-as lists may be wrong; evidence and claims may not, as that is mostly a slip.
+All three are tables `conversation,channel,speaker`; a known channel may carry a `probability`. A
+channel is a number or what a diarization calls it; its column may be called `track`. The speaker
+`*` is someone else: nobody who is listed there. A key may name people who are not listed, as lists
+may be wrong; evidence and claims may not, as that is mostly a slip.
 
 A label of two people on two channels is turned into a bit: 0 = channels as listed (first-listed
 participant on channel 1), 1 = exchanged, -1 = nothing said. Of all other conversations, and of
@@ -115,8 +116,11 @@ class _Reader:
     def read(self, table: Table) -> Labels:
         problems = Problems()
         with open_table(table, "labels") as (header, rows):
-            require_columns(header, COLUMNS[:3])
-            at = self._columns(header)
+            channel = (
+                "track" if header.column("channel") < 0 <= header.column("track") else "channel"
+            )
+            require_columns(header, [COLUMNS[0], channel, COLUMNS[2]])
+            at = self._columns(header, channel)
             for number, fields in rows:
                 wrong = wrong_length(number, fields, header)
                 if not wrong and (
@@ -133,8 +137,8 @@ class _Reader:
         people = ((m, k, self._person(m, n), p, n) for (m, k, n), p in self.statements.items())
         return Labels(self.turned, self.foreign, said_of(list(people)))
 
-    def _columns(self, header: Header) -> list[int]:
-        found = [header.column(name) for name in COLUMNS]
+    def _columns(self, header: Header, channel: str) -> list[int]:
+        found = [header.column(channel if name == "channel" else name) for name in COLUMNS]
         return found if self.evidence else [*found[:3], -1]
 
     def _row(self, number: int, name: str, channel: str, speaker: str, probability: str) -> str:
@@ -145,9 +149,9 @@ class _Reader:
                 return f"no conversation {name!r} in {self.conversations.path.name}"
             self.foreign += 1
             return ""
-        tracks = [str(k + 1) for k in range(int(self.conversations.sides.counts[m]))]
-        if channel not in tracks:
-            return f"channel {channel!r} is not {_or(tracks)}"
+        track = self._track(m, channel)
+        if track is None:
+            return f"channel {channel!r} is not {_or(self.conversations.tracks(m))}"
         if said := self._unfit(m, speaker):
             return said
         try:
@@ -156,10 +160,18 @@ class _Reader:
             chance = float("nan")
         if not 0.0 <= chance <= 1.0:
             return f"probability {probability!r} is not between 0 and 1"
-        if not self._agrees(m, tracks.index(channel), speaker, chance):
+        if not self._agrees(m, track, speaker, chance):
             return f"contradicts row {self.first_row[m]} about conversation {name!r}"
         self.first_row.setdefault(m, number)
         return ""
+
+    def _track(self, m: int, channel: str) -> int | None:
+        """The track that is meant; what a diarization calls it goes before its number."""
+        labels = self.conversations.tracks(m)
+        if channel in labels:
+            return labels.index(channel)
+        numbers = [str(k + 1) for k in range(len(labels))]
+        return numbers.index(channel) if channel in numbers else None
 
     def _unfit(self, m: int, speaker: str) -> str:
         """Why nobody of this name can be meant there, or nothing."""
@@ -232,5 +244,7 @@ class _Reader:
         )
 
 
-def _or(tracks: list[str]) -> str:
-    return " or ".join(tracks) if len(tracks) <= 2 else f"one of 1 to {len(tracks)}"
+def _or(tracks: tuple[str, ...]) -> str:
+    if len(tracks) <= 2:
+        return " or ".join(tracks)
+    return f"one of {', '.join(tracks)}" if len(tracks) < 10 else f"one of {len(tracks)} tracks"

@@ -94,6 +94,10 @@ class Conversations:
             return self.diarized[m].labels
         return tuple(str(k + 1) for k in range(int(self.sides.counts[m])))
 
+    def track_name(self, m: int, track: int) -> str:
+        """One of them, from 0, as messages name it."""
+        return f"track {self.tracks(m)[track]}" if self.diarized else f"channel {track + 1}"
+
     def names(self, m: int) -> tuple[str, ...]:
         """The participants of conversation m, as listed."""
         return tuple(self.speakers[k] for k in self.people[self.listing.of(m)].tolist())

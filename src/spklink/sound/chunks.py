@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.segments import Turns
 from spklink.errors import SpklinkError
 from spklink.sound.audio import (
     Problem,
@@ -36,6 +37,7 @@ from spklink.sound.speech import (
     loudest_other,
     speech_frames,
 )
+from spklink.sound.turns import outside, own_frames, speech_within
 
 Mask = NDArray[np.bool_]
 CHUNK = 1000  # frames worked on at a time
@@ -52,19 +54,22 @@ class Spoken:
     seconds: list[float]
     problems: list[Problem]
     chunks: Callable[[], Iterable[Samples]]  # the sound once more; to be asked for once
+    own: list[Mask] | None = None  # a track: frames beyond which nothing is its own; None: all are
 
 
 def find_speech(
-    files: tuple[Path, ...], tracks: int, framing: Framing, block_seconds: float = 10.0
+    files: tuple[Path, ...],
+    tracks: int,
+    framing: Framing,
+    block_seconds: float = 10.0,
+    turns: Turns | None = None,
 ) -> Spoken:
-    """Decode a recording and tell speech from pauses."""
-    survey, energies = Survey(tracks), _Energies(framing)
-    held: deque[Samples] = deque(maxlen=HELD + 1)
-    blocks = channel_blocks(files, tracks, framing.rate, block_seconds, survey)
-    for chunk in chunks_of(blocks, framing):
-        energies.add(chunk)
-        held.append(chunk)
-    levels = energies.of(survey.lengths)
+    """Decode a recording and tell speech from pauses. With `turns` its tracks are diarized: each
+    is the same sound, of which some frames are its own."""
+    if turns is not None:
+        return _of_turns(turns, tracks, files, framing, block_seconds)
+    survey = Survey(tracks)
+    levels, held, again = _gone_by(files, framing, block_seconds, survey)
     kept = [
         speech_frames(level, framing.detector, loudest_other(levels, k))
         for k, level in enumerate(levels)
@@ -74,14 +79,54 @@ def find_speech(
     problems += _without_speech(levels, kept, good_channels(problems, tracks))
     bad = bad_channels(problems, tracks)
     kept = [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)]
+    return Spoken(kept, survey.lengths, survey.seconds, problems, again)
 
-    def again() -> Iterable[Samples]:
+
+def _of_turns(
+    turns: Turns, tracks: int, files: tuple[Path, ...], framing: Framing, block_seconds: float
+) -> Spoken:
+    survey = Survey(1, mixed=True)
+    [level], _, again = _gone_by(files, framing, block_seconds, survey)
+    own = own_frames(turns, tracks, framing, len(level))
+    kept = [speech_within(level, framing.detector, mask) for mask in own]
+    problems = [replace(problem, channel=None) for problem in survey.problems()]
+    problems += outside(turns, survey.seconds[0], problems)
+    problems += _without_speech([level] * tracks, kept, good_channels(problems, tracks))
+    bad = bad_channels(problems, tracks)
+    return Spoken(
+        [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)],
+        survey.lengths * tracks,
+        survey.seconds * tracks,
+        problems,
+        lambda: (chunk.repeat(tracks, axis=0) for chunk in again()),
+        own,
+    )
+
+
+Levels = list[NDArray[np.float32]]
+Chunks = Iterable[Samples]
+
+
+def _gone_by(
+    files: tuple[Path, ...], framing: Framing, block_seconds: float, survey: Survey
+) -> tuple[Levels, Chunks, Callable[[], Chunks]]:
+    """The energies of all channels, the chunks that are remembered, and all of them once more."""
+    energies, held = _Energies(framing), deque[Samples](maxlen=HELD + 1)
+
+    def chunks(survey: Survey) -> Iterator[Samples]:
+        blocks = channel_blocks(files, survey.tracks, framing.rate, block_seconds, survey)
+        return chunks_of(blocks, framing)
+
+    def again() -> Chunks:
         if len(held) <= HELD:
             return held
         held.clear()
-        return chunks_of(channel_blocks(files, tracks, framing.rate, block_seconds), framing)
+        return chunks(Survey(survey.tracks, mixed=survey.mixed))
 
-    return Spoken(kept, survey.lengths, survey.seconds, problems, again)
+    for chunk in chunks(survey):
+        energies.add(chunk)
+        held.append(chunk)
+    return energies.of(survey.lengths), held, again
 
 
 def chunks_of(blocks: Iterable[Samples], framing: Framing) -> Iterator[Samples]:

@@ -1,7 +1,8 @@
 """From a table of calls to cached arrays: every recording is listened to once.
 
 The cache holds one file a recording, named by the hash of its bytes, the ending of its name (some
-formats are told by that alone), the number of its tracks and the front end's key: the arrays of its
+formats are told by that alone), the number of its tracks, the segments of tracks that are diarized
+and the front end's key: the arrays of its
 sides one below the other, and what else is known of it. Whatever is there and whole is used again.
 A recording that ends the process that listens to it is a bad recording, and not kept: it may have
 been the process.
@@ -10,6 +11,7 @@ been the process.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
+from spklink.database.segments import Turns
 from spklink.database.sides import Numbering
 from spklink.errors import SpklinkError, problems_in
 from spklink.processes import Died, in_processes
@@ -108,6 +111,7 @@ class Job:
     tracks: int | None  # None: as many as the file has channels
     front_end: FrontEnd
     cache: Path
+    turns: Turns | None = None  # where its tracks are diarized
 
 
 Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
@@ -130,6 +134,10 @@ def hear(
     sides = conversations.sides
     recordings = zip(recordings_of(conversations), sides.counts.tolist(), strict=True)
     jobs = [Job(files, tracks, front_end, folder) for files, tracks in recordings]
+    if conversations.diarized:
+        _refuse_without_turns(front_end)
+        spoken = zip(jobs, conversations.diarized, strict=True)
+        jobs = [replace(job, turns=one.turns) for job, one in spoken]
     store = Store(folder)
     heard = _with_copies(conversations, listen_all(jobs, store, workers=workers, tell=tell))
     fatal = [text for m, one in enumerate(heard) for text in _fatal(conversations, m, one)]
@@ -144,12 +152,20 @@ def hear(
     return Sound(heard, marks, store, sides)
 
 
+def _refuse_without_turns(front_end: FrontEnd) -> None:
+    if "turns" not in inspect.signature(front_end.hear).parameters:
+        raise SpklinkError(
+            f"the front end {type(front_end).__name__} of this recognizer knows nothing of "
+            "diarized tracks; use another recognizer, or one recording a track"
+        )
+
+
 def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
     """What makes a recording unusable, as a message names it: row, call, channel, cause, file."""
     files = conversations.audio[m]
     for where, fatal, text in one.problems:
         if fatal:
-            channel = "" if where is None else f" channel {where + 1}"
+            channel = "" if where is None else f" {conversations.track_name(m, where)}"
             single = where is not None and len(files) > 1
             file = files[where or 0] if single else SEPARATOR.join(files)
             yield f"{conversations.place(m)}: {conversations.ids[m]}{channel}: {text} ({file})"
@@ -277,7 +293,7 @@ def _key(job: Job, prints: list[Fingerprint]) -> str:
         "files": [one.sha256 or one.why for one in prints],
         "endings": [path.suffix.lower() for path in job.files],
     }
-    return key_of(what)
+    return key_of(what if job.turns is None else what | {"turns": job.turns})
 
 
 def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
@@ -286,7 +302,8 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
 
     tracks = channels_of(job.files[0]) if job.tracks is None else job.tracks
     try:
-        sides, problems = job.front_end.hear(job.files, tracks)
+        more = {} if job.turns is None else {"turns": job.turns}
+        sides, problems = job.front_end.hear(job.files, tracks, **more)
     except ChangedError:
         return _nothing(job, prints, f"changed: {CHANGED}", tracks)
     # What was heard may not be what was hashed.

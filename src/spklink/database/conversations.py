@@ -14,7 +14,7 @@ the order of the list, its tracks the sides sides.of(m) (module `sides`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -144,6 +144,13 @@ def read_conversations(table: Table, tracks: Table | None = None) -> Conversatio
     if problems:
         raise problems_in(header.path, problems)
     return _build(drafts, checked, header.path)
+
+
+def segment_rows(conversations: Conversations) -> Iterator[tuple[str, str, float, float]]:
+    """Rows of a table of diarized tracks."""
+    for name, one in zip(conversations.ids, conversations.diarized, strict=False):
+        for track, start, end in one.turns:
+            yield name, one.labels[track], start, end
 
 
 def make_conversations(

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from carve import carve, write
-from spklink.calibration.choice import Choice, pairs_of, with_key
+from spklink.calibration.choice import with_key
+from spklink.calibration.pairs import make_pairs
 from spklink.cli.show import number, percent, table, text
 from spklink.database.conversations import read_conversations
 from spklink.database.labels import read_key
@@ -28,11 +29,11 @@ from spklink.measures.evaluation import (
 )
 from spklink.measures.reliability import error_interval
 from spklink.posterior.likelihood import Model, build_model, join
-from spklink.posterior.posterior import Options, solve
+from spklink.posterior.posterior import solve
 from spklink.posterior.truth import CliqueScores, score_cliques
-from spklink.runs.assign import Database, load
-from spklink.runs.link import Settings, link
-from spklink.scores.needed import read_scores
+from spklink.runs.link import link
+from spklink.runs.result import Result
+from spklink.scores.needed import SideScores
 from spklink.scores.trials import read_trials
 
 
@@ -50,45 +51,40 @@ def link_database(source, seed: int, given) -> tuple[Measured, Measured, float]:
     folder = given.work / f"carved-{seed}"
     path = write(source, carve(source, seed), folder)
     out = folder / "-".join([given.preset, given.kind or "", "" if given.link_wccn else "plain"])
-    link(
+    result = link(
         path,
         out,
-        settings=Settings(
-            preset=given.preset,
-            cache=given.work / "cache",
-            link_wccn=given.link_wccn,
-            calibration=Choice(kind=given.kind),
-        ),
-        options=Options(workers=given.workers),
+        preset=given.preset,
+        cache=given.work / "cache",
+        link_wccn=given.link_wccn,
+        kind=given.kind,
+        workers=given.workers,
+        report=False,
     )
-    database, _ = load(out)
-    key = read_key(given.key, database.conversations)
-    free = measured(database.model, key.bits)
-    taught = measured(model_with_key(database, out, key.bits), key.bits)
-    eer = measure(*read_trials(out / "scores.npz", database.conversations, key)).eer
+    key = read_key(given.key, result.conversations)
+    free = Measured(result.posterior.model, key.bits, score_cliques(result.posterior, key.bits))
+    model = model_with_key(result, key.bits)
+    taught = Measured(model, key.bits, score_cliques(solve(model), key.bits))
+    eer = measure(*read_trials(out / "scores.npz", result.conversations, key)).eer
     return free, taught, eer
 
 
-def measured(model: Model, truth: np.ndarray) -> Measured:
-    return Measured(model, truth, score_cliques(solve(model), truth))
-
-
-def model_with_key(database: Database, out: Path, truth: np.ndarray) -> Model:
+def model_with_key(result: Result, truth: np.ndarray) -> Model:
     """The same scores, calibrated by the truth."""
-    people, links = database.conversations, database.links
-    raw = read_scores(out / "scores.npz", people, links)
-    pairs, _ = pairs_of(people, links, raw, out / "sides.csv")
-    kind = database_kind(out)
-    llr = pairs.calibrated(with_key(people, pairs, truth, kind))
-    return build_model(
-        people, database.model.cliques, links, llr, weight=database.weight, prior=None
+    people, links, raw = result.conversations, result.evidence.links, result.raw
+    needed, speech = len(result.evidence.scores.needed), result.listening.speech
+    others = SideScores(raw.side_1[needed:], raw.side_2[needed:], raw.score[needed:])
+    pairs = make_pairs(
+        people,
+        links,
+        raw.score[:needed],
+        others,
+        seconds=speech.seconds,
+        usable=speech.usable,
     )
-
-
-def database_kind(out: Path) -> str:
-    from spklink.tables import read_json
-
-    return read_json(out / "calibration.json")["kind"]
+    llr = pairs.calibrated(with_key(people, pairs, truth, result.calibration["kind"]))
+    cliques, weight = result.posterior.model.cliques, result.evidence.weight
+    return build_model(people, cliques, links, llr, weight=weight, prior=None)
 
 
 def main() -> None:

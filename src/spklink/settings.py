@@ -119,6 +119,15 @@ Claimed = Annotated[
     TableFile,
     Option("Claims to check: conversation,channel,speaker.", None, file=True, memory=True),
 ]
+Tracks = Annotated[
+    TableFile,
+    Option(
+        "Who speaks when in recordings of one channel: conversation,track,start,end, or RTTM.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
 Method = Annotated[
     str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
 ]
@@ -178,6 +187,7 @@ class LinkOptions(TypedDict, total=False):
     components: Annotated[
         int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
     ]
+    tracks: Tracks
     known: Known
     claimed: Claimed
     key: Annotated[
@@ -292,8 +302,12 @@ class PaperOptions(TypedDict, total=False):
     seed: Seed
 
 
+class CheckOptions(TypedDict, total=False):
+    tracks: Tracks
+
+
 class NoOptions(TypedDict, total=False):
-    """Of commands that take nothing beside their files: `detect`, `check`."""
+    """Of commands that take nothing beside their files: `detect`."""
 
 
 COMMANDS: dict[str, type] = {
@@ -307,5 +321,5 @@ COMMANDS: dict[str, type] = {
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,
     "paper": PaperOptions,
-    "check": NoOptions,
+    "check": CheckOptions,
 }

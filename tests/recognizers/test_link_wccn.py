@@ -61,7 +61,8 @@ def test_no_side_is_judged_by_what_it_taught():
     as fold 0 has it; the two folds share no person."""
     table, links, same, _, _ = voices()
     link = link_wccn.link_of_candidates(links, table.sides)
-    fold = link_wccn.speaker_folds(table, links, np.bincount(link, same))
+    place = np.arange(len(table.sides))
+    fold = link_wccn.speaker_folds(table, links, np.bincount(link, same), place)
     for name in range(len(table.speakers)):
         calls = table.listing.conversation[table.people == name]
         assert len(set(fold[calls].tolist())) == 1

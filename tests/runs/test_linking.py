@@ -21,6 +21,7 @@ import soundfile
 from made_calls import PAIRS, write_table
 from spklink import SpklinkError, read_conversations, read_key
 from spklink.cache import Store
+from spklink.json_files import read_json
 from spklink.report import provenance
 from spklink.runs.link import link
 from spklink.worlds.voices import RATE, call, make_voices
@@ -160,8 +161,8 @@ def test_bad_audio_stops_the_run_and_names_everything(damaged, tmp_path):
     with pytest.raises(SpklinkError) as caught:
         run(damaged, tmp_path / "out")
     text = str(caught.value)
-    assert "c0 channel 1: unreadable" in text
-    assert "c1 channel 2: silent" in text
+    assert "row 2: c0: unreadable" in text
+    assert "row 3: c1 channel 2: silent: nothing above idle noise (1.wav)" in text
     assert "--on-bad-audio skip" in text
     assert not (tmp_path / "out" / "run.json").exists()
 
@@ -201,7 +202,8 @@ def test_background_speech_trains_instead_of_the_calls(calls, tmp_path):
 def test_paper_preset_runs(calls, tmp_path):
     out = tmp_path / "out"
     run(calls, out, preset="paper", components=32)
-    assert json.loads((out / "run.json").read_text())["recognizer"]["recipe"]["score"] == "dot"
+    recipe = read_json(out / "run.json")["recognizer"]["recipe"]  # as a report reads it: strictly
+    assert recipe["score"] == "dot"
 
 
 def test_all_pairs_are_a_scores_file_for_assign(calls, tmp_path):

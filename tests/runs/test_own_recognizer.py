@@ -84,12 +84,13 @@ def test_a_few_lines_are_enough(
     assert (trained.trained_on, trained.of) == (6, 6)
     voice = many_tracks.sides.position
     one, two = np.triu_indices(len(voice), 1)
-    scores = products.pair_scores(trained.recognizer.product, trained.vectors, one, two)
+    rows = trained.row[one], trained.row[two]
+    scores = products.pair_scores(trained.recognizer.product, trained.vectors, *rows)
     same = voice[one] == voice[two]
     assert scores[same].mean() > scores[~same].mean() + 0.2
     again = prepare(recognizer, sound, Trainer(tmp_path))
     assert (again.name, again.vectors.tobytes()) == (trained.name, trained.vectors.tobytes())
-    found = products.pair_scores(again.recognizer.product, again.vectors, one, two)
+    found = products.pair_scores(again.recognizer.product, again.vectors, *rows)
     assert found.tobytes() == scores.tobytes()
 
 
@@ -105,8 +106,8 @@ def test_from_sound_to_results(recognizer: Recognizer, calls: Path, tmp_path: Pa
     table = read_conversations(calls / "conversations.csv")
     sound = hear(table, recognizer.front_end, tmp_path / "f", min_speech=2.0, skip_bad=False)
     trained = prepare(recognizer, sound, Trainer(tmp_path))
-    one, two = found.raw.side_1, found.raw.side_2
-    scores = products.pair_scores(trained.recognizer.product, trained.vectors, one, two)
+    rows = trained.row[found.raw.side_1], trained.row[found.raw.side_2]
+    scores = products.pair_scores(trained.recognizer.product, trained.vectors, *rows)
     # Too few calls to normalise or compare again: the scores are the recognizer's own.
     assert np.allclose(found.raw.score, scores, atol=1e-6)
 

@@ -24,7 +24,8 @@ def bursts(seconds: float, seed: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal(round(seconds * RATE))
     loud = np.repeat(rng.random(round(seconds * 4) + 1) < 0.4, RATE // 4)
-    return np.asarray(0.1 * noise * loud[: len(noise)], np.float32)
+    syllables = 0.55 + 0.45 * np.sin(np.arange(len(noise)) / 318.0)
+    return np.asarray(0.1 * noise * syllables * loud[: len(noise)], np.float32)
 
 
 @pytest.fixture

@@ -264,7 +264,7 @@ def learn(
     """A calibration to keep, and how it came about: by a key where there is one. Unlike a run that
     needs some answer, this refuses where there is too little to learn from."""
     if key is not None:
-        line = with_key(conversations, pairs, key.bits, choice.kind)
+        line = with_speakers(conversations, pairs, key.speakers(conversations), choice.kind)
         rule = weight
         if rule is None:
             rule = _known_rule(conversations, pairs, pairs.calibrated(line), key, options)
@@ -281,10 +281,16 @@ def learn(
 def with_key(
     conversations: Conversations, pairs: Pairs, bits: NDArray[np.int8], kind: str | None
 ) -> Calibration:
-    """From the truth: 0 or 1 for every conversation, -1 where it is not known. Different speakers
-    are the known non-targets, as they are without labels."""
+    """From the truth: 0 or 1 for every conversation, -1 where it is not known."""
+    return with_speakers(conversations, pairs, speakers_on(conversations, bits), kind)
+
+
+def with_speakers(
+    conversations: Conversations, pairs: Pairs, speaker: NDArray[np.int64], kind: str | None
+) -> Calibration:
+    """From the truth: who is on each side, -1 where it is not known. Different speakers are the
+    known non-targets, as they are without labels."""
     chosen = Choice(kind=kind).kind_for(pairs)
-    speaker = speakers_on(conversations, bits)
     one, two = (speaker[side] for side in needed_sides(pairs.links, conversations.sides))
     same = (one == two) & (one >= 0) & pairs.usable
     speech = None if pairs.speech is None else pairs.speech[same]

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
+    CheckOptions,
     CountedTable,
     EntropyOptions,
     EvaluateOptions,
@@ -155,12 +156,12 @@ def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
         measures.paper(rows, dict(options))
 
 
-def check(table: Table, *, as_json: Json = False) -> None:
+def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:
     """What a database looks like: cliques, what can be resolved, entropies, problems."""
     from spklink.cli import show, summaries
     from spklink.runs.check import check as run
 
-    found = run(table)
+    found = run(table, **options)
     if as_json:
         show.as_json(found)
     else:

@@ -79,10 +79,13 @@ def calibration(found: dict[str, Any], out: Path) -> None:
 def description(found: dict[str, Any]) -> None:
     """The answer of `check`."""
     most = found["most_calls"]
+    tail = f"; {most['speaker']} has most conversations ({most['calls']})" if most else ""
     text(
         f"{found['conversations']} conversations, {found['speakers']} speakers, "
-        f"{found['cliques']} cliques; {most['speaker']} has most conversations ({most['calls']})"
+        f"{found['cliques']} cliques{tail}"
     )
+    if "lists" in found:
+        text(_lists(found["lists"]))
     text(
         f"{found['with_audio']} with audio, {found['with_prior']} with a prior, "
         + counted(found["groups"], "group", thousands="")
@@ -91,6 +94,15 @@ def description(found: dict[str, Any]) -> None:
         ["conversations a clique", "cliques", "unresolvable"],
         [(r["conversations"], r["cliques"], r["unresolvable"]) for r in found["by_size"]],
     )
+    if found["levels"]:
+        _levels(found)
+    for problem in found["problems"]:
+        text(f"look at: {problem}")
+    if not found["problems"]:
+        text("no problems found")
+
+
+def _levels(found: dict[str, Any]) -> None:
     table(
         ["what is known", "", "bits", "F"],
         [
@@ -100,10 +112,25 @@ def description(found: dict[str, Any]) -> None:
         + [("attainable", "one bit an unresolvable clique", str(found["attainable_bits"]), "-")],
         left=2,
     )
-    for problem in found["problems"]:
-        text(f"look at: {problem}")
-    if not found["problems"]:
-        text("no problems found")
+
+
+def _lists(found: dict[str, Any]) -> str:
+    """Lists and tracks in a sentence."""
+    how = "diarized " if found["diarized"] else ""
+    parts = [
+        f"{counted(row['conversations'], 'conversation')} of "
+        f"{counted(row['tracks'], f'{how}track')}"
+        for row in found["tracks"]
+    ]
+    for status in ("possible", "unknown"):
+        if found[status]:
+            people = counted(found[status], f"{status} participant")
+            parts.append(f"{people} in {counted(found[f'with_{status}'], 'conversation')}")
+    if found["open"]:
+        parts.append(f"{counted(found['open'], 'list')} open to others")
+    if found["without_names"]:
+        parts.append(f"{counted(found['without_names'], 'list')} without a name")
+    return "; ".join(parts)
 
 
 def simulated(made: Simulation, files: Sequence[Path]) -> None:

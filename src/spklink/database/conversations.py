@@ -14,7 +14,7 @@ the order of the list, its tracks the sides sides.of(m) (module `sides`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.lists import Listed, split, track_count
+from spklink.database.segments import Diarized, read_segments
 from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import Problems, problems_in
 from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
@@ -53,6 +54,7 @@ class Conversations:
     possible: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)  # (entries,)
     unknown: Ints = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)  # (M,) of `?`
     open: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)  # (M,) with `*`
+    diarized: list[Diarized] = field(default_factory=list, repr=False)  # (M,), or none at all
 
     def __post_init__(self) -> None:
         """Lists of which nothing else is said are closed, and everybody on them is certain."""
@@ -86,6 +88,16 @@ class Conversations:
         nothing_else = not self.possible.any() and not self.unknown.any() and not self.open.any()
         return self.sides.alike == self.listing.alike == TWO and nothing_else
 
+    def tracks(self, m: int) -> tuple[str, ...]:
+        """What the tracks of conversation m are called: as in its diarization, else 1, 2, …"""
+        if self.diarized:
+            return self.diarized[m].labels
+        return tuple(str(k + 1) for k in range(int(self.sides.counts[m])))
+
+    def track_name(self, m: int, track: int) -> str:
+        """One of them, from 0, as messages name it."""
+        return f"track {self.tracks(m)[track]}" if self.diarized else f"channel {track + 1}"
+
     def names(self, m: int) -> tuple[str, ...]:
         """The participants of conversation m, as listed."""
         return tuple(self.speakers[k] for k in self.people[self.listing.of(m)].tolist())
@@ -102,14 +114,15 @@ class _Draft:
     prior: str = ""
     group: str = ""
     tracks: str = ""
+    diarized: Diarized | None = None
 
 
 COLUMNS = ("audio", "prior", "group", "tracks")  # of a draft, in either form
 
 
-def read_conversations(table: Table) -> Conversations:
+def read_conversations(table: Table, tracks: Table | None = None) -> Conversations:
     """Read either form of the table (a file, a DataFrame or rows); every problem of it is in the
-    one error raised."""
+    one error raised. `tracks` says who speaks when, where a recording is one channel."""
     problems = Problems()
     with open_table(table, "conversations") as (header, rows):
         person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
@@ -119,12 +132,25 @@ def read_conversations(table: Table) -> Conversations:
             drafts = _read_wide(header, rows, problems)
         else:
             drafts = _read_long(header, rows, problems, person)
+    if tracks is not None and drafts:
+        if problems:
+            raise problems_in(header.path, problems)
+        found = read_segments(tracks, [d.id for d in drafts], [_files(d.audio) for d in drafts])
+        for draft, one in zip(drafts, found, strict=True):
+            draft.diarized = one
     checked = [_check(draft, problems) for draft in drafts]
     if not drafts and not problems:
         problems.append("no conversations below the header")
     if problems:
         raise problems_in(header.path, problems)
     return _build(drafts, checked, header.path)
+
+
+def segment_rows(conversations: Conversations) -> Iterator[tuple[str, str, float, float]]:
+    """Rows of a table of diarized tracks."""
+    for name, one in zip(conversations.ids, conversations.diarized, strict=False):
+        for track, start, end in one.turns:
+            yield name, one.labels[track], start, end
 
 
 def make_conversations(
@@ -151,12 +177,12 @@ def _read_wide(
         if wrong := wrong_length(number, fields, header):
             problems.append(wrong)
             continue
-        name, who, *further = ("" if k < 0 else fields[k].strip() for k in at)
+        name, who, audio, prior, group, tracks = ("" if k < 0 else fields[k].strip() for k in at)
         listed, said = split(who)
         for wrong in said:
             problems.append(f"row {number}: {wrong}")
         if not said:
-            drafts.append(_Draft(number, name, listed, *further))
+            drafts.append(_Draft(number, name, listed, audio, prior, group, tracks))
     _refuse_repeated(drafts, problems)
     return drafts
 
@@ -173,7 +199,7 @@ def _read_long(
             problems.append(wrong)
             continue
         name, who, status, chance, *further = ("" if k < 0 else fields[k].strip() for k in at)
-        draft = drafts.setdefault(name, _Draft(number, name, Listed(), *further))
+        draft = drafts.setdefault(name, _Draft(number, name, Listed()))
         if wrong := draft.listed.add(who, status.lower(), chance):
             problems.append(f"row {number}: {wrong}")
             unfit.add(name)
@@ -231,6 +257,13 @@ def _tracks(draft: _Draft, files: int, wrong: Callable[[str], None]) -> tuple[in
     if isinstance(counted, str):
         wrong(counted)
         return usual, ""
+    if draft.diarized is not None:
+        voices = len(draft.diarized.labels)
+        if files > 1:
+            wrong(f"{files} audio files; tracks that are diarized are those of one file")
+        elif draft.tracks and counted != voices:
+            wrong(f"{counted} tracks, but the segments are those of {voices}")
+        return voices, " (diarized)"
     if files > 1 and counted != files:
         wrong(f"{files} audio files for {counted} tracks; give one file a track, or a single one")
     if draft.tracks:
@@ -295,4 +328,5 @@ def _build(drafts: list[_Draft], checked: list[tuple[float, int]], path: Path) -
         possible=np.array([one is not None for one in chance], np.bool_),
         unknown=np.array([one.unknown for one in lists], np.int32),
         open=np.array([one.open for one in lists], np.bool_),
+        diarized=[d.diarized for d in drafts if d.diarized is not None],
     )

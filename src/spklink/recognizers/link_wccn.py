@@ -42,6 +42,7 @@ SHRINKAGE = 0.2  # a choice, see DIMENSIONS
 # Sides that the principal components are found from. A choice: forty a dimension; the time grows
 # with the cube.
 SAMPLE = 2000
+GRAIN = 1e-6  # of an expected target: what is closer counts as equal
 ROWS = 1024  # sides at a time: a choice that bounds the memory
 
 
@@ -52,11 +53,14 @@ class LinkScorer:
     fold: NDArray[np.int8]  # (S,)
     units: tuple[Floats, Floats]  # (S, d) whitened unit vectors, for comparing sides of fold 0, 1
     normaliser: tuple[normalise.Normaliser, normalise.Normaliser]
+    place: Sides  # (S,) of each side in the order of all
 
     def scores(self, side_1: Sides, side_2: Sides) -> Floats:
         """Of pairs; sides of different folds are compared as the fold of the earlier one is. (The
         mean of both ways would vary less than what is compared within a fold.)"""
-        fold = self.fold[np.minimum(side_1, side_2)]
+        fold = np.where(
+            self.place[side_1] < self.place[side_2], self.fold[side_1], self.fold[side_2]
+        )
         found = np.empty(len(side_1))
         for begin in range(0, len(fold), 1 << 16):  # bounded memory
             for f in (0, 1):
@@ -77,12 +81,16 @@ def fit(
     usable: Mask,
     *,
     seed: int,
+    order: Sides | None = None,
 ) -> LinkScorer | str:
     """Learn from links whose candidates (C,) are the same person with probability `same`; or why
-    not. `units` gives the unit vectors of sides (products.unit_vectors)."""
+    not. `units` gives the unit vectors of sides (products.unit_vectors); `order` lists all sides in
+    the order they are drawn and worked on in."""
+    order = np.arange(len(usable)) if order is None else order
+    place = np.argsort(order)
     link = link_of_candidates(links, conversations.sides)
     targets: Floats = np.bincount(link, weights=same, minlength=len(links.pair)).astype(np.float64)
-    fold = speaker_folds(conversations, links, targets)
+    fold = speaker_folds(conversations, links, targets, place)
     of_candidate = fold[links.first[links.pair]][link]
     expected = [float(same[of_candidate == f].sum()) for f in (0, 1)]
     if min(expected) < FEWEST_TARGETS:
@@ -94,14 +102,14 @@ def fit(
     white, fits = [], []
     one, two = candidate_sides(links, conversations.sides)
     with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
-        reduced = principal_components(units, usable, seed)
+        reduced = principal_components(units, usable, seed, order)
         for f in (0, 1):
             taught = of_candidate != f
             scatter = within_covariance(reduced, one[taught], two[taught], same[taught])
             white.append(whitened(reduced, scatter, usable))
-            fits.append(_normaliser(white[f], conversations, usable, seed))
+            fits.append(_normaliser(white[f], conversations, usable, seed, order))
     sides = fold[conversations.sides.conversation]
-    return LinkScorer(sides, (white[0], white[1]), (fits[0], fits[1]))
+    return LinkScorer(sides, (white[0], white[1]), (fits[0], fits[1]), place)
 
 
 def link_of_candidates(links: Links, sides: Numbering) -> Sides:
@@ -118,30 +126,36 @@ def candidate_sides(links: Links, sides: Numbering) -> tuple[Sides, Sides]:
 
 
 def _normaliser(
-    unit: Floats, conversations: Conversations, usable: Mask, seed: int
+    unit: Floats, conversations: Conversations, usable: Mask, seed: int, order: Sides
 ) -> normalise.Normaliser:
-    def table(rows: Sides, columns: Sides) -> Singles:
-        return np.asarray(unit[rows] @ unit[columns].T, np.float32)
+    def table(rows: Sides, columns: Sides) -> Floats:
+        return np.asarray(unit[rows] @ unit[columns].T)
 
-    return normalise.fit(table, conversations, usable, seed=seed)
+    return normalise.fit(table, conversations, usable, seed=seed, order=order)
 
 
-def speaker_folds(conversations: Conversations, links: Links, targets: Floats) -> NDArray[np.int8]:
+def speaker_folds(
+    conversations: Conversations, links: Links, targets: Floats, place: Sides
+) -> NDArray[np.int8]:
     """(M,) 0 or 1 for every call: no person, by name, is in calls of both. Sets of people that
-    calls join go, the largest first, to the fold with fewer expected targets."""
+    calls join go, the largest first, to the fold with fewer expected targets; of equal ones that
+    with the earliest side."""
     part = connected(conversations, conversations.people.astype(np.int64))
     count = int(part.max(initial=-1)) + 1
-    load = np.bincount(part[links.first[links.pair]], targets, count)
+    # Whole numbers: equal loads stay equal whatever the order they are added up in.
+    load = np.rint(np.bincount(part[links.first[links.pair]], targets, count) / GRAIN)
+    earliest = np.full(count, len(place))
+    np.minimum.at(earliest, part[conversations.sides.conversation], place)
     fold, total = np.zeros(count, np.int8), [0.0, 0.0]
-    for c in np.argsort(-load, kind="stable"):
+    for c in np.lexsort([earliest, -load]):
         fold[c] = int(total[1] < total[0])
         total[fold[c]] += load[c]
     return np.asarray(fold[part], np.int8)
 
 
-def principal_components(units: Units, usable: Mask, seed: int) -> Floats:
+def principal_components(units: Units, usable: Mask, seed: int, order: Sides) -> Floats:
     """(S, d) unit vectors of all sides along the main directions of a sample of them."""
-    pool = normalise.choose_pool(usable, SAMPLE, seed)
+    pool = normalise.choose_pool(usable, SAMPLE, seed, order)
     sample = units(pool)
     mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = sample - mean
@@ -152,7 +166,7 @@ def principal_components(units: Units, usable: Mask, seed: int) -> Floats:
     basis *= np.where(basis[np.abs(basis).argmax(axis=0), np.arange(len(main))] < 0.0, -1.0, 1.0)
     found = np.zeros((len(usable), len(main)))
     for begin in range(0, len(usable), ROWS):
-        rows = np.arange(begin, min(begin + ROWS, len(usable)))
+        rows = order[begin : begin + ROWS]
         found[rows] = (units(rows) - mean) @ basis
     return found
 

@@ -56,22 +56,24 @@ class Normaliser:
 
 
 def fit(
-    table: Callable[[Sides, Sides], Singles],
+    table: Callable[[Sides, Sides], Singles | Floats],
     conversations: Conversations,
     usable: Mask,
     *,
     seed: int,
+    order: Sides | None = None,
 ) -> Normaliser:
     """mu and sigma of all sides.
 
     `table(rows, columns)` gives the scores between two lists of sides; `usable` (S,) is false for
-    bad sides.
+    bad sides; `order` lists all sides in the order they are drawn and worked on in.
     """
-    sides, pool = len(usable), choose_pool(usable, POOL, seed)
+    order = np.arange(len(usable)) if order is None else order
+    sides, pool = len(usable), choose_pool(usable, POOL, seed, order)
     centre, scale = np.zeros(sides), np.ones(sides)
     size = np.zeros(sides, np.int64)
     for begin in range(0, sides, ROWS):
-        rows = np.arange(begin, min(begin + ROWS, sides))
+        rows = order[begin : begin + ROWS]
         allowed = are_strangers(conversations, rows, pool)
         size[rows] = allowed.sum(1)
         if (size[rows] >= SMALLEST).any():
@@ -93,15 +95,18 @@ def _settled(centre: Floats, scale: Floats, size: Sides, usable: Mask) -> Normal
     return Normaliser(centre, scale, size)
 
 
-def choose_pool(usable: Mask, limit: int, seed: int) -> Sides:
-    """The usable sides, or a sample of them, in table order."""
-    sides = np.flatnonzero(usable)
+def choose_pool(usable: Mask, limit: int, seed: int, order: Sides) -> Sides:
+    """The usable sides, or a sample of them, in the given order of all sides."""
+    sides = order[usable[order]]
     if len(sides) > limit:
-        sides = np.sort(np.random.default_rng(seed).choice(sides, limit, replace=False))
+        drawn = np.random.default_rng(seed).choice(len(sides), limit, replace=False)
+        sides = sides[np.sort(drawn)]
     return np.asarray(sides, np.int64)
 
 
-def highest_moments(scores: Singles, allowed: Mask, share: float = SHARE) -> tuple[Floats, Floats]:
+def highest_moments(
+    scores: Singles | Floats, allowed: Mask, share: float = SHARE
+) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the highest `share` (at least two) of each row's allowed."""
     ordered = -np.sort(np.where(allowed, -scores, np.float32(np.inf)), axis=1)
     count = np.maximum(np.ceil(share * allowed.sum(1) - 1e-9), 2).astype(np.int64)

@@ -7,7 +7,8 @@ Scores are higher for the same speaker, symmetric, and not yet calibrated.
 `Embedding` is the base of those that learn nothing: they give a front end and a vector, and vectors
 are compared by their cosine about the mean of the database.
 
-Conventions: row s of `vectors` is the vector of side s; those of unusable sides are zero.
+Conventions: a row of `vectors` is the vector of one side; those of unusable sides are zero. Which
+row is which side is no concern of a recognizer: they lie in the order of their sound.
 """
 
 from __future__ import annotations

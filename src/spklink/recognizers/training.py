@@ -28,7 +28,7 @@ from spklink.sound.listening import Heard, Sound, Tell, hear_background, load_ar
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
-VERSION = 4  # of recognizers and vectors in the cache
+VERSION = 5  # of recognizers and vectors in the cache
 IN_MEMORY = 1 << 30  # bytes of vectors; more are mapped from a file
 
 
@@ -55,14 +55,15 @@ class Trained:
 
     name: str
     recognizer: Recognizer
-    vectors: Singles  # (S, width); those of unusable sides are zero
+    vectors: Singles  # (S, width), in the order of the sound; those of unusable sides are zero
+    row: NDArray[np.int64]  # (S,) of each side among the vectors
     trained_on: int  # recordings of this table that it was trained on, or settled among,
     of: int  # of so many with a usable side
 
 
 def prepare(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Trained:
     """A recognizer from the cache, or one trained now."""
-    calls = usable_calls(sound)
+    calls, row = usable_calls(sound), np.argsort(sound.order)
     if not calls:
         raise SpklinkError("no recording has enough speech to learn from")
     store = Store(trainer.cache / "recognizers", sound.store.damaged)
@@ -73,34 +74,35 @@ def prepare(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Trained:
         cached, count, ready = found[0], found[1], _load(recognizer, store, found[0])
         if ready is not None:
             vectors = vectors_of(ready, sound, trainer)
-            return Trained(cached, ready, vectors, count, len(calls))
+            return Trained(cached, ready, vectors, row, count, len(calls))
     learned = _learned(recognizer, recipe, calls, sound, background, trainer, store)
     vectors = vectors_of(learned, sound, trainer)
-    ready = learned.centred(vectors, sound.usable)
+    ready = learned.centred(vectors, sound.usable[sound.order])
     store.write(name, {"recipe": recipe, "training": calls}, ready.arrays())
-    return Trained(name, ready, vectors, len(calls), len(calls))
+    return Trained(name, ready, vectors, row, len(calls), len(calls))
 
 
 def usable_calls(sound: Sound) -> list[str]:
     """Every recording with a usable side, and which of its sides these are: what is learned depends
-    on both."""
+    on both, not on their order."""
     found: dict[int, list[int]] = {}
     for side in np.flatnonzero(sound.usable):
         m, track = int(sound.sides.conversation[side]), int(sound.sides.position[side])
         found.setdefault(m, []).append(track)
-    return [f"{sound.heard[m].key} {tracks}" for m, tracks in sorted(found.items())]
+    return sorted(f"{sound.heard[m].key} {tracks}" for m, tracks in found.items())
 
 
 def _hear_background(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> list[Heard]:
     if trainer.background is None or not recognizer.learns:
         return []
-    return hear_background(
+    heard = hear_background(
         trainer.background,
         recognizer.front_end,
         sound.store,
         skip_bad=trainer.skip_bad,
         workers=trainer.threads,
     )
+    return sorted(heard, key=lambda one: (one.sounds, one.key))
 
 
 def _recipe(recognizer: Recognizer, background: list[Heard], trainer: Trainer) -> dict[str, Any]:
@@ -152,7 +154,7 @@ def _learned(
         if background:
             sides = ((one, k) for one in background for k in range(len(one.frames)))
             return (load_array(sound.store, one, k) for one, k in sides if one.frames[k])
-        return (sound.array(int(side)) for side in np.flatnonzero(sound.usable))
+        return (sound.array(int(side)) for side in sound.order[sound.usable[sound.order]])
 
     made = recognizer.learn(
         blocks, seed=trainer.seed, threads=trainer.threads, progress=trainer.told
@@ -174,10 +176,11 @@ def _load(recognizer: Recognizer, store: Store, name: str) -> Recognizer | None:
 
 
 def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Singles:
-    """(S, width) the vector of every side, one cached file a call; unusable sides are zero."""
+    """(S, width) the vector of every side, in the order of the sound, one cached file a call;
+    unusable sides are zero."""
     folder = trainer.cache / "vectors" / recognizer.fingerprint[:16]
     store = Store(folder, sound.store.damaged)
-    total, vectors = len(sound.heard), None
+    total, vectors, row = len(sound.heard), None, np.argsort(sound.order)
 
     def work(m: int) -> Singles | None:
         return _vectors_of_call(recognizer, sound, m, store)
@@ -186,11 +189,11 @@ def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Single
         if found is not None:
             if vectors is None:
                 vectors = _room((len(sound.sides), found.shape[1]), folder)
-            vectors[sound.sides.of(m)] = found
+            vectors[row[sound.sides.of(m)]] = found
         trainer.told(m + 1, total)
     if vectors is None:
         raise SpklinkError("no recording has any speech")
-    vectors[~sound.usable] = 0.0
+    vectors[~sound.usable[sound.order]] = 0.0
     return vectors
 
 

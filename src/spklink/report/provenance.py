@@ -39,8 +39,8 @@ def command(run: Run, *, known: bool = True) -> str:
     """The command that, inside the results folder, gives the results again; `known` False leaves
     out the known channels, for somebody who has others."""
     kind, options = COMMANDS[run["command"]], dict(run["options"])
-    if "known" in _from_memory(run):
-        options["known"] = "known.csv"
+    for name in {"known", "tracks"} & set(_from_memory(run)):
+        options[name] = f"{name}.csv"
     if not known:
         options["known"] = None
     words = ["spklink", run["command"], _file(run, "conversations")]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spklink.arrays import sums
 from spklink.database.links import candidates
-from spklink.database.sides import certainly_different, speakers_on
+from spklink.database.sides import certainly_different
 from spklink.report.results import Results
 from spklink.scores.files import Collector
 from spklink.scores.files import read_pairs as read_side_scores
@@ -103,7 +103,7 @@ def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats
 def _by_key(results: Results, one: Ints, two: Ints) -> NDArray[np.int8]:
     if results.key is None:
         return np.full(len(one), -1, np.int8)
-    speaker = speakers_on(results.table, results.key.bits)
+    speaker = results.key.speakers(results.table)
     keyed = (speaker[one] >= 0) & (speaker[two] >= 0)
     return np.where(keyed, speaker[one] == speaker[two], -1).astype(np.int8)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
-from spklink.database.labels import Labels, read_key
+from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.sides import names_on
 from spklink.measures.evaluation import Evaluation, evaluate
 from spklink.posterior.posterior import Posterior, solve
@@ -112,8 +112,8 @@ def read_results(
 
 
 def _labels(inputs: Inputs, name: str, table: Conversations) -> Labels | None:
-    content = inputs.table(name)
-    return None if content is None else read_key(content, table)
+    content, read = inputs.table(name), read_claims if name == "claimed" else read_key
+    return None if content is None else read(content, table)
 
 
 def _claims(solved: Result, claimed: Labels | None) -> Bits | None:

@@ -2,40 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from typing import Any, Unpack
 
 import numpy as np
 
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations, read_conversations
+from spklink.database.placeholders import is_placeholder
 from spklink.measures.entropy import levels
+from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
+from spklink.settings import CheckOptions
+from spklink.sound.files import refusal
 from spklink.tables import Table
+from spklink.words import counted
 
 
-def check(table: Table) -> dict[str, Any]:
+@described(CheckOptions)
+def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
     DataFrame or rows."""
-    return describe(read_conversations(table))
+    asked = resolved(CheckOptions, options)
+    return describe(read_conversations(table, asked["tracks"]))
 
 
 def describe(table: Conversations) -> dict[str, Any]:
     prior = combine_prior(table)
     cliques = find_cliques(table, prior.clamped >= 0)
     calls = np.bincount(table.people, minlength=len(table.speakers))
+    most = int(calls.argmax()) if len(calls) else None  # lists may have no name at all
+    by_list = {} if table.plain else {"lists": _lists(table)}
     return {
         "conversations": len(table),
         "speakers": len(table.speakers),
         "groups": len(table.groups),
         "with_audio": sum(bool(files) for files in table.audio),
         "with_prior": int((table.prior != 0.5).sum()),
-        "most_calls": {"speaker": table.speakers[int(calls.argmax())], "calls": int(calls.max())},
+        "most_calls": None
+        if most is None
+        else {"speaker": table.speakers[most], "calls": int(calls[most])},
         "cliques": len(cliques),
         "by_size": _by_size(cliques),
         "unresolvable": cliques.attainable_bits(),
-        "levels": [vars(level) for level in levels(len(table), len(table.speakers))],
+        "levels": [vars(level) for level in levels(len(table), len(table.speakers))]
+        if table.plain
+        else [],  # they are about two people on two channels
         "attainable_bits": cliques.attainable_bits(),
         "problems": _problems(table, cliques),
+    } | by_list
+
+
+def _lists(table: Conversations) -> dict[str, Any]:
+    """What is unusual about lists and tracks, counted."""
+    tracks, count = np.unique(table.sides.counts, return_counts=True)
+    unsure = np.unique(table.listing.conversation[table.possible])
+    return {
+        "tracks": [
+            {"tracks": int(k), "conversations": int(n)} for k, n in zip(tracks, count, strict=True)
+        ],
+        "diarized": bool(table.diarized),
+        "possible": int(table.possible.sum()),
+        "with_possible": len(unsure),
+        "unknown": int(table.unknown.sum()),
+        "with_unknown": int((table.unknown > 0).sum()),
+        "open": int(table.open.sum()),
+        "without_names": int((table.listing.counts == 0).sum()),
     }
 
 
@@ -63,15 +95,29 @@ def _problems(table: Conversations, cliques: Cliques) -> list[str]:
     pairs = int((~cliques.resolvable & (cliques.size > 1)).sum())
     if pairs:
         found.append(
-            f"{pairs} cliques have the same two speakers in every conversation: a known channel in "
+            f"{pairs} cliques have the same {'two ' if table.plain else ''}speakers in every "
+            "conversation: a known channel in "
             "one of their conversations would resolve each"
         )
-    found += _alike(table.speakers)
-    missing = _missing_audio(table)
-    if missing:
-        shown = ", ".join(missing[:3]) + (" …" if len(missing) > 3 else "")
-        found.append(f"{len(missing)} audio files are not there: {shown}")
-    return found
+    found += _placeholders(table) + _alike(table.speakers)
+    return found + _bad_audio(table)
+
+
+def _placeholders(table: Conversations) -> list[str]:
+    """A name is one person wherever it stands, also one that stands for nobody."""
+    calls = np.bincount(table.people, minlength=len(table.speakers))
+    found = [
+        f"{name!r} ({counted(int(n), 'conversation')})"
+        for name, n in zip(table.speakers, calls, strict=True)
+        if is_placeholder(name)
+    ]
+    if not found:
+        return []
+    shown = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
+    return [
+        f"{counted(len(found), 'name')} may stand for nobody in particular: {shown}; each is taken "
+        "for one person: write ? for somebody unknown (anna;?)"
+    ]
 
 
 def _alike(speakers: list[str]) -> list[str]:
@@ -90,6 +136,18 @@ def _alike(speakers: list[str]) -> list[str]:
     return found
 
 
-def _missing_audio(table: Conversations) -> list[str]:
-    folder = table.path.parent
-    return [name for files in table.audio for name in files if not (folder / name).exists()]
+def _bad_audio(table: Conversations) -> list[str]:
+    """Files that are not there or cannot be read, by reason."""
+    folder, found = table.path.parent, defaultdict(list)
+    for m, files in enumerate(table.audio):
+        for name in files:
+            if why := refusal(folder / name):
+                found[why].append(f"{name} ({table.place(m)})")
+    return [_told(why, names) for why, names in found.items()]
+
+
+def _told(why: str, names: list[str]) -> str:
+    shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    if why == "no such file":
+        return f"{len(names)} audio files are not there: {shown}"
+    return f"{len(names)} audio files cannot be used: {why}: {shown}"

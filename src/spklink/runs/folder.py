@@ -18,9 +18,10 @@ from typing import Any
 
 from spklink import __version__
 from spklink.calibration.curves import read_saved
-from spklink.database.conversations import Conversations, read_conversations
+from spklink.database.conversations import Conversations, read_conversations, segment_rows
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
+from spklink.database.segments import COLUMNS as SEGMENTS
 from spklink.errors import SpklinkError, check_folder
 from spklink.json_files import ANYTHING, Each, read_json
 from spklink.options import options_from, options_json, relative
@@ -60,9 +61,9 @@ from spklink.tables import (
 )
 from spklink.threads import cores
 
-COPIED = ("conversations", "known")  # inputs that a folder needs to stand on its own
+COPIED = ("conversations", "known", "tracks")  # inputs that a folder needs to stand on its own
 FILES = (
-    *("conversations.csv", "known.csv", "llrs.npz", "scores.npz", "calibration.json"),
+    *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
 )
 LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
@@ -121,7 +122,7 @@ def _put_in_place(new: Path, folder: Path) -> None:
 
 
 def _write_files(result: Result, new: Path, folder: Path) -> None:
-    for name, content in _copies(result.inputs, folder).items():
+    for name, content in _copies(result, folder).items():
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
     _write_listening(result, new)
@@ -132,13 +133,15 @@ def _write_files(result: Result, new: Path, folder: Path) -> None:
     write_csv(new / "methods.csv", METHODS, method_rows(posterior))
 
 
-def _copies(inputs: Inputs, folder: Path) -> dict[str, bytes]:
-    """The tables that go along, as they were read."""
+def _copies(result: Result, folder: Path) -> dict[str, bytes]:
+    """The tables that go along, as they were read; RTTM as a table."""
     found = {}
     for name in COPIED:
-        table = inputs.table(name)
+        table = result.inputs.table(name)
         if table is not None:
             found[name] = seen_from(table, folder) if name == "conversations" else table.data
+    if "tracks" in found:
+        found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
     return found
 
 
@@ -233,7 +236,7 @@ def read_evidence(folder: Path) -> Evidence:
 
 def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
     weight = _weight(folder / "run.json", run["weight"])
-    table = read_conversations(inputs.table("conversations"))
+    table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
     known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
     scores = read_scores(folder / "llrs.npz", table, links)

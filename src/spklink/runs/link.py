@@ -19,8 +19,10 @@ from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations, read_conversations
-from spklink.database.labels import Labels, read_key
+from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import find_links
+from spklink.database.segments import read_tracks
+from spklink.database.sides import refuse_more_than_bits
 from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
@@ -101,8 +103,11 @@ class Case:
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
         tables = {"conversations": table, "known": asked["known"], "claimed": asked["claimed"]}
+        if asked["tracks"] is not None:
+            tables["tracks"] = read_tracks(asked["tracks"])
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
-        people = read_conversations(inputs.table("conversations"))
+        people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+        refuse_more_than_bits(people)  # before any listening
         claimed, key = inputs.table("claimed"), inputs.table("key")
         if key is not None:
             read_key(key, people)  # what is wrong with it is said now, not in an hour
@@ -110,7 +115,7 @@ class Case:
             inputs,
             people,
             read_known_channels(inputs, people),
-            None if claimed is None else read_key(claimed, people),
+            None if claimed is None else read_claims(claimed, people),
         )
 
 

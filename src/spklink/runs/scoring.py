@@ -2,12 +2,14 @@
 
 The recognizer knows nothing of this: normalisation and the second comparison are steps of the
 recipe, done with any recognizer's vectors.
+
+Whatever is drawn, multiplied or added up goes by the order of the sound (`Sound.order`), so that
+the answer is the same for any order of the rows, any names and channels the other way round.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,14 @@ from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
 from spklink.database.links import Links, needed_sides
 from spklink.recognizers import link_wccn, normalise
-from spklink.recognizers.products import pair_scores, unit_vectors
+from spklink.recognizers.products import InnerProduct, pair_scores, unit_vectors
 from spklink.recognizers.products import table as score_table
 from spklink.recognizers.training import Trained
 from spklink.scores.needed import SideScores, known_non_targets
 from spklink.sound.listening import Sound
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
 
 
@@ -49,24 +52,30 @@ class Scorer:
     def __call__(self, side_1: Sides, side_2: Sides) -> Floats:
         if self.trained is None:
             return np.zeros(len(side_1))
-        product, vectors = self.trained.recognizer.product, self.trained.vectors
-        scores = pair_scores(product, vectors, side_1, side_2, threads=self.threads)
+        product, vectors, row = self._compared()
+        scores = pair_scores(product, vectors, row[side_1], row[side_2], threads=self.threads)
         if self.normaliser is not None:
             scores = self.normaliser.apply(scores, side_1, side_2)
         return scores if self.again is None else scores + self.again.scores(side_1, side_2)
+
+    def _compared(self) -> tuple[InnerProduct, Singles, Sides]:
+        """How vectors are compared, the vectors, and the row of each side among them."""
+        assert self.trained is not None
+        return self.trained.recognizer.product, self.trained.vectors, self.trained.row
 
     def normalised(self) -> Scorer:
         """With scores set against those with strangers."""
         if self.trained is None:
             return self
-        product, vectors = self.trained.recognizer.product, self.trained.vectors
+        product, vectors, row = self._compared()
         fitted = normalise.fit(
             lambda rows, columns: score_table(
-                product, vectors, rows, columns, threads=self.threads
+                product, vectors, row[rows], row[columns], threads=self.threads
             ),
             self.conversations,
             self.sound.usable,
             seed=self.seed,
+            order=self.sound.order,
         )
         return replace(self, normaliser=fitted)
 
@@ -78,7 +87,8 @@ class Scorer:
     def pairs(self, links: Links) -> Pairs:
         """Scores of the needed pairs, and of a sample of pairs that are certainly different."""
         table, usable = self.conversations, self.sound.usable
-        others = known_non_targets(table, np.random.default_rng([self.seed, 1]), usable)
+        rng = np.random.default_rng([self.seed, 1])
+        others = known_non_targets(table, rng, usable, self.sound.order)
         return make_pairs(
             table,
             links,
@@ -90,12 +100,16 @@ class Scorer:
 
     def taught(self, pairs: Pairs, found: Calibrated) -> Scorer | str:
         """Comparing voices again as the links teach (link-WCCN); or why not."""
-        assert self.trained is not None
-        links = pairs.links
+        links, (product, vectors, row) = pairs.links, self._compared()
         same = found.posterior.candidate_probabilities(links) * pairs.usable[pairs.candidates]
-        units = partial(unit_vectors, self.trained.recognizer.product, self.trained.vectors)
         again = link_wccn.fit(
-            self.conversations, links, same, units, self.sound.usable, seed=self.seed
+            self.conversations,
+            links,
+            same,
+            lambda sides: unit_vectors(product, vectors, row[sides]),
+            self.sound.usable,
+            seed=self.seed,
+            order=self.sound.order,
         )
         return again if isinstance(again, str) else replace(self, again=again)
 

@@ -88,31 +88,44 @@ def needed_and(
 
 
 def known_non_targets(
-    conversations: Conversations, rng: np.random.Generator, usable: Mask | None = None
+    conversations: Conversations,
+    rng: np.random.Generator,
+    usable: Mask | None = None,
+    order: Sides | None = None,
 ) -> tuple[Sides, Sides]:
     """A sample of side pairs that are certainly different people: some of conversations that share
-    no participant, then the sides of every conversation. `usable` leaves out sides."""
+    no participant, then the sides of every conversation. `usable` leaves out sides; `order` lists
+    all sides in the order they are drawn from."""
     numbers = conversations.sides
     good = np.ones(len(numbers), np.bool_) if usable is None else usable
-    sides = np.flatnonzero(good)
-    if not len(sides):
-        return sides, sides
+    order = np.arange(len(numbers)) if order is None else order
+    places = np.flatnonzero(good[order])
+    if not len(places):
+        return places, places
     wanted = min(NON_TARGETS, 10 * len(conversations))
-    drawn = sides[rng.integers(0, len(sides), (2, 2 * wanted))]
+    drawn = places[rng.integers(0, len(places), (2, 2 * wanted))]
     low, high = drawn.min(axis=0), drawn.max(axis=0)
-    apart = numbers.conversation_of(low) != numbers.conversation_of(high)
-    apart &= certainly_different(conversations, low, high)
+    apart = numbers.conversation_of(order[low]) != numbers.conversation_of(order[high])
+    apart &= certainly_different(conversations, order[low], order[high])
     width = np.int64(len(numbers))
     pairs = rng.permutation(np.unique((low * width + high)[apart]))[:wanted]
-    one, two = _within(conversations, good)
-    return np.concatenate([pairs // width, one]), np.concatenate([pairs % width, two])
+    one, two = _within(conversations, good, order)
+    return (
+        np.concatenate([order[pairs // width], one]),
+        np.concatenate([order[pairs % width], two]),
+    )
 
 
-def _within(conversations: Conversations, good: Mask) -> tuple[Sides, Sides]:
+def _within(conversations: Conversations, good: Mask, order: Sides) -> tuple[Sides, Sides]:
     """Pairs of good sides of one conversation, of the first ones where there are very many."""
     sides = conversations.sides
     side = np.arange(len(sides))
     later = sides.start[sides.conversation + 1] - side - 1
     one, two = np.repeat(side, later), ranges(side + 1, later)
-    both = np.flatnonzero(good[one] & good[two])[:NON_TARGETS]
+    both = np.flatnonzero(good[one] & good[two])
+    place = np.empty(len(sides), np.int64)
+    place[order] = side
+    first, second = place[one[both]], place[two[both]]
+    by_order = np.lexsort([np.maximum(first, second), np.minimum(first, second)])
+    both = both[by_order][:NON_TARGETS]
     return one[both], two[both]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import find_links
-from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
 from spklink.scores.files import read_all_scores
 
@@ -24,7 +23,7 @@ def read_trials(scores: Any, conversations: Conversations, key: Labels) -> tuple
 
     One name in two groups may or may not be one person: such pairs are left out.
     """
-    speaker = speakers_on(conversations, key.bits)
+    speaker = key.speakers(conversations)
     group = conversations.group[conversations.sides.conversation]
     parts: tuple[list[Floats], list[Floats]] = ([], [])
 

@@ -3,7 +3,8 @@
 A recording of K tracks is one file of K channels or K mono files, one a channel. It is decoded by
 libsndfile and resampled by soxr as a stream, so that memory does not grow with its length. Blocks
 are (samples, K), float32, full scale 1.0; channels count from 0. Of files of unequal length the
-shorter are filled up with zeros; `Survey.lengths` says where each channel really ends.
+shorter are filled up with zeros; `Survey.lengths` says where each channel really ends. Where tracks
+are diarized the recording is one file whose channels, if it has several, are mixed to one.
 
 No file raises an error here, however damaged (only a wrong number of files does): what is wrong is
 a `Problem`. A fatal one leaves its channel (or, where it names none, all) unusable; a remark does
@@ -26,6 +27,7 @@ import soxr
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
+from spklink.sound.files import refusal
 
 Samples = NDArray[np.float32]
 SHORTEST = 0.1  # seconds
@@ -38,11 +40,16 @@ FATAL = {
     "channels": "another number of channels than expected",
     "identical": "two channels, or more, carry the same sound",
     "invalid": "samples that are not numbers, or absurdly large ones",
+    "steady": "none of the ups and downs of speech: noise, a tone, a hum",
+    "changed": "written to, or gone, while it was read",
+    "twice": "the same sound in two rows of the table",
+    "segments": "diarized segments that begin after the end of the recording",
 }
 REMARKS = {
     "truncated": "shorter than its header promises, or damaged from some point on",
     "clipped": f"more than {CLIPPED:.1%} of the samples at full scale",
     "lengths": "the files of a recording differ in length by more than a second",
+    "late": "diarized segments that end more than a second after the recording",
 }
 IDLE = 16 / 32768  # peak to peak; the smallest steps of mu-law and A-law around zero
 FULL_SCALE = 0.98  # the largest value of mu-law is 32124 / 32768
@@ -85,6 +92,7 @@ class Survey:
 
     tracks: int
     found: list[Problem] = field(default_factory=list)
+    mixed: bool = False  # all channels of the file are one track
 
     def __post_init__(self) -> None:
         self.lengths = [0] * self.tracks  # samples delivered
@@ -105,12 +113,8 @@ class Survey:
         for channel in range(self.tracks):
             if not dead[channel]:
                 found += self._of_channel(channel)
-        found += self._alike(self._good(found))
-        return found + self._unequal(self._good(found))
-
-    def _good(self, found: list[Problem]) -> list[int]:
-        bad = bad_channels(found, self.tracks)
-        return [channel for channel in range(self.tracks) if not bad[channel]]
+        found += self._alike(good_channels(found, self.tracks))
+        return found + self._unequal(good_channels(found, self.tracks))
 
     def _alike(self, good: list[int]) -> list[Problem]:
         """Who is on a track is an empty question where another carries the same sound."""
@@ -148,6 +152,11 @@ def bad_channels(problems: Iterable[Problem], tracks: int) -> tuple[bool, ...]:
     """Which channels have a fatal problem."""
     hit = {problem.channel for problem in problems if problem.fatal}
     return tuple(None in hit or channel in hit for channel in range(tracks))
+
+
+def good_channels(problems: Iterable[Problem], tracks: int) -> list[int]:
+    """Those without one."""
+    return [k for k, bad in enumerate(bad_channels(problems, tracks)) if not bad]
 
 
 def probe(files: tuple[Path, ...], tracks: int) -> Probe:
@@ -250,8 +259,8 @@ class _ForwardSound(sf.SoundFile):  # type: ignore[misc]
 
 def _open(path: Path, channels: int | None) -> sf.SoundFile:
     """The open file, if it holds `channels` channels (None: any number) at a possible rate."""
-    if not path.is_file():
-        raise _RefusedError("unreadable", "no such file")
+    if why := refusal(path):
+        raise _RefusedError("unreadable", why)
     if path.suffix.lower() == ".raw":
         raise _RefusedError("unreadable", "samples without a header; convert them to WAV")
     try:
@@ -291,7 +300,7 @@ def _decoded(
     """(samples, channels of this file) at the wanted rate, surveyed."""
     channels = list(range(survey.tracks)) if channel is None else [channel]
     try:
-        sound = _open(path, len(channels))
+        sound = _open(path, None if survey.mixed else len(channels))
     except _RefusedError as error:
         survey.note(error.kind, error.text, channel)
         return
@@ -318,6 +327,8 @@ def _surveyed(
             break
         if not len(block):
             break
+        if survey.mixed and block.shape[1] > 1:
+            block = block.mean(axis=1, keepdims=True)
         for column, k in enumerate(channels):
             _inspect(block, column, survey.counts[k], survey.low[k : k + 1], survey.high[k : k + 1])
         taken += len(block)

@@ -11,21 +11,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.segments import Turns
 from spklink.errors import SpklinkError
-from spklink.sound.audio import Problem, Samples, Survey, bad_channels, channel_blocks
+from spklink.sound.audio import (
+    Problem,
+    Samples,
+    Survey,
+    bad_channels,
+    channel_blocks,
+    good_channels,
+)
+from spklink.sound.sameness import SAME_COURSE, SAME_SOUND, alike, same_course
 from spklink.sound.speech import (
     Framing,
     frame_count,
     frame_energies,
+    is_steady,
     loudest_other,
     speech_frames,
 )
+from spklink.sound.turns import outside, own_frames, speech_within
 
 Mask = NDArray[np.bool_]
 CHUNK = 1000  # frames worked on at a time
@@ -42,28 +54,79 @@ class Spoken:
     seconds: list[float]
     problems: list[Problem]
     chunks: Callable[[], Iterable[Samples]]  # the sound once more; to be asked for once
+    own: list[Mask] | None = None  # a track: frames beyond which nothing is its own; None: all are
 
 
 def find_speech(
-    files: tuple[Path, ...], tracks: int, framing: Framing, block_seconds: float = 10.0
+    files: tuple[Path, ...],
+    tracks: int,
+    framing: Framing,
+    block_seconds: float = 10.0,
+    turns: Turns | None = None,
 ) -> Spoken:
-    """Decode a recording and tell speech from pauses."""
-    survey, energies = Survey(tracks), _Energies(framing)
-    held: deque[Samples] = deque(maxlen=HELD + 1)
-    blocks = channel_blocks(files, tracks, framing.rate, block_seconds, survey)
-    for chunk in chunks_of(blocks, framing):
-        energies.add(chunk)
-        held.append(chunk)
+    """Decode a recording and tell speech from pauses. With `turns` its tracks are diarized: each
+    is the same sound, of which some frames are its own."""
+    if turns is not None:
+        return _of_turns(turns, tracks, files, framing, block_seconds)
+    survey = Survey(tracks)
+    levels, held, again = _gone_by(files, framing, block_seconds, survey)
+    kept = [
+        speech_frames(level, framing.detector, loudest_other(levels, k))
+        for k, level in enumerate(levels)
+    ]
     problems = survey.problems()
-    kept = energies.speech(survey.lengths, bad_channels(problems, tracks))
+    problems += _sent_twice(levels, held, framing, good_channels(problems, tracks))
+    problems += _without_speech(levels, kept, good_channels(problems, tracks))
+    bad = bad_channels(problems, tracks)
+    kept = [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)]
+    return Spoken(kept, survey.lengths, survey.seconds, problems, again)
 
-    def again() -> Iterable[Samples]:
+
+def _of_turns(
+    turns: Turns, tracks: int, files: tuple[Path, ...], framing: Framing, block_seconds: float
+) -> Spoken:
+    survey = Survey(1, mixed=True)
+    [level], _, again = _gone_by(files, framing, block_seconds, survey)
+    own = own_frames(turns, tracks, framing, len(level))
+    kept = [speech_within(level, framing.detector, mask) for mask in own]
+    problems = [replace(problem, channel=None) for problem in survey.problems()]
+    problems += outside(turns, survey.seconds[0], problems)
+    problems += _without_speech([level] * tracks, kept, good_channels(problems, tracks))
+    bad = bad_channels(problems, tracks)
+    return Spoken(
+        [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)],
+        survey.lengths * tracks,
+        survey.seconds * tracks,
+        problems,
+        lambda: (chunk.repeat(tracks, axis=0) for chunk in again()),
+        own,
+    )
+
+
+Levels = list[NDArray[np.float32]]
+Chunks = Iterable[Samples]
+
+
+def _gone_by(
+    files: tuple[Path, ...], framing: Framing, block_seconds: float, survey: Survey
+) -> tuple[Levels, Chunks, Callable[[], Chunks]]:
+    """The energies of all channels, the chunks that are remembered, and all of them once more."""
+    energies, held = _Energies(framing), deque[Samples](maxlen=HELD + 1)
+
+    def chunks(survey: Survey) -> Iterator[Samples]:
+        blocks = channel_blocks(files, survey.tracks, framing.rate, block_seconds, survey)
+        return chunks_of(blocks, framing)
+
+    def again() -> Chunks:
         if len(held) <= HELD:
             return held
         held.clear()
-        return chunks_of(channel_blocks(files, tracks, framing.rate, block_seconds), framing)
+        return chunks(Survey(survey.tracks, mixed=survey.mixed))
 
-    return Spoken(kept, survey.lengths, survey.seconds, problems, again)
+    for chunk in chunks(survey):
+        energies.add(chunk)
+        held.append(chunk)
+    return energies.of(survey.lengths), held, again
 
 
 def chunks_of(blocks: Iterable[Samples], framing: Framing) -> Iterator[Samples]:
@@ -84,9 +147,40 @@ def chunks_of(blocks: Iterable[Samples], framing: Framing) -> Iterator[Samples]:
             yield rest[:, advance:]  # frames at the end that are not the last chunk's own
 
 
-def changed(name: str | Path) -> SpklinkError:
+def _sent_twice(
+    levels: list[NDArray[np.float32]],
+    held: Iterable[Samples],
+    framing: Framing,
+    good: list[int],
+) -> list[Problem]:
+    """Channels that are one signal, up to its level, its sign and a delay."""
+    advance, found = CHUNK * framing.step, set()
+    for a, b in combinations(good, 2):
+        if (
+            same_course(levels[a], levels[b]) > SAME_COURSE
+            and alike(held, a, b, advance, framing.rate) > SAME_SOUND
+        ):
+            found |= {(a, b), (b, a)}
+    twin = dict(sorted(found, reverse=True))
+    what = "the same sound, at another level, upside down or later, as on channel"
+    return [Problem("identical", f"{what} {twin[k] + 1}", k) for k in sorted(twin)]
+
+
+def _without_speech(
+    levels: list[NDArray[np.float32]], kept: list[Mask], good: list[int]
+) -> list[Problem]:
+    """Channels whose loud frames are all about equally loud."""
+    text = "equally loud all the time: noise, a tone or a hum, not speech"
+    return [Problem("steady", text, k) for k in good if is_steady(levels[k][kept[k]])]
+
+
+class ChangedError(SpklinkError):
+    """A file is not what it was a moment ago."""
+
+
+def changed(name: str | Path) -> ChangedError:
     """The second time a file was read it was not what it had been."""
-    return SpklinkError(f"{name}: the file changed while it was read; run again")
+    return ChangedError(f"{name}: the file changed while it was read; run again")
 
 
 class _Energies:
@@ -103,18 +197,11 @@ class _Energies:
         own = chunk[:, skipped * f.step :][:, :length]
         self.parts.append(tuple(frame_energies(track, f.window, f.step) for track in own))
 
-    def speech(self, lengths: list[int], bad: tuple[bool, ...]) -> list[Mask]:
-        """Which frames to keep, a track."""
+    def of(self, lengths: list[int]) -> list[NDArray[np.float32]]:
+        """The energies of tracks of so many samples; a shorter one was filled up."""
         f, none = self.framing, np.zeros(0, np.float32)
-        energies = [
-            np.concatenate([none, *(part[k] for part in self.parts)])[
-                : frame_count(
-                    length, f.window, f.step
-                )  # a shorter track was filled up
-            ]
-            for k, length in enumerate(lengths)
-        ]
+        counts = [frame_count(length, f.window, f.step) for length in lengths]
         return [
-            speech_frames(energy, f.detector, loudest_other(energies, k)) & (not bad[k])
-            for k, energy in enumerate(energies)
+            np.concatenate([none, *(part[k] for part in self.parts)])[:count]
+            for k, count in enumerate(counts)
         ]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.fft import dct, rfft
 from scipy.special import ndtri
 
+from spklink.database.segments import Turns
 from spklink.sound import speech
 from spklink.sound.audio import Problem, Samples
 from spklink.sound.chunks import AFTER, BEFORE, CHUNK, changed, chunks_of, find_speech
@@ -39,7 +40,7 @@ from spklink.sound.speech import (
     speech_seconds,
 )
 
-VERSION = 1  # of the features: a change makes cached ones worthless
+VERSION = 2  # of the features: a change makes cached ones worthless
 WARPED = 4096  # rows warped at a time
 BUCKETS, LANES = 128, 8  # of the warping kernel
 
@@ -59,10 +60,15 @@ class Cepstra(Framing):
         return {"front_end": "cepstra", "version": VERSION} | asdict(self)
 
     def hear(
-        self, files: tuple[Path, ...], tracks: int, block_seconds: float = 10.0
+        self,
+        files: tuple[Path, ...],
+        tracks: int,
+        block_seconds: float = 10.0,
+        *,
+        turns: Turns | None = None,
     ) -> tuple[list[Side], list[Problem]]:
         """All sides of a recording; a side with a fatal problem has no frames."""
-        spoken = find_speech(files, tracks, self, block_seconds)
+        spoken = find_speech(files, tracks, self, block_seconds, turns)
         features = _features(spoken.chunks(), spoken.kept, self, files[0])
         sides = [
             Side(warp(rows, self.warping), speech_seconds(kept), seconds)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.segments import Turns
 from spklink.sound.audio import Problem
 
 
@@ -32,6 +33,9 @@ class FrontEnd(Protocol):
     def key(self) -> dict[str, Any]:
         """JSON-able: all that the arrays depend on beside the files, its version included."""
 
-    def hear(self, files: tuple[Path, ...], tracks: int) -> tuple[list[Side], list[Problem]]:
+    def hear(
+        self, files: tuple[Path, ...], tracks: int, *, turns: Turns | None = None
+    ) -> tuple[list[Side], list[Problem]]:
         """All sides of a recording, and what is wrong with it; a side with a fatal problem has an
-        array of length 0."""
+        array of length 0. `turns` is given where the tracks are diarized (`find_speech` takes it);
+        a front end without it is for all other recordings."""

@@ -1,7 +1,8 @@
 """From a table of calls to cached arrays: every recording is listened to once.
 
 The cache holds one file a recording, named by the hash of its bytes, the ending of its name (some
-formats are told by that alone), the number of its tracks and the front end's key: the arrays of its
+formats are told by that alone), the number of its tracks, the segments of tracks that are diarized
+and the front end's key: the arrays of its
 sides one below the other, and what else is known of it. Whatever is there and whole is used again.
 A recording that ends the process that listens to it is a bad recording, and not kept: it may have
 been the process.
@@ -9,10 +10,12 @@ been the process.
 
 from __future__ import annotations
 
-import stat
+import hashlib
+import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +23,22 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
-from spklink.database.sides import Numbering, side_name
+from spklink.database.segments import Turns
+from spklink.database.sides import Numbering
 from spklink.errors import SpklinkError, problems_in
 from spklink.processes import Died, in_processes
+from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.speech_table import SpeechTable
-from spklink.tables import SEPARATOR, sha256
+from spklink.tables import SEPARATOR
 
-VERSION = 3  # of the files in the cache
+VERSION = 4  # of the files in the cache
+COPY_SECONDS = 1.0  # of speech: what is shorter may be equal by chance
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
 Tell = Callable[[int, int], None]
 Singles = NDArray[np.float32]
-KEPT = ("frames", "speech_seconds", "problems", "sha256")  # of a recording, beside its arrays
+KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds")  # beside the arrays
+CHANGED = "the file changed while it was read; run again"
 PROBLEMS = ("conversation", "channel", "file", "problem")
 SOUNDS = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"})
 
@@ -45,6 +52,7 @@ class Heard:
     speech_seconds: tuple[float, ...]  # (K,)
     problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
     sha256: tuple[str, ...]  # of each file; "" where there is none
+    sounds: tuple[str, ...]  # (K,) hashes of the arrays: a channel's own, whatever its file
     job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
 
     def fatal(self, channel: int) -> str | None:
@@ -72,6 +80,14 @@ class Sound:
     def usable(self) -> NDArray[np.bool_]:
         return np.array([not mark for mark in self.marks])
 
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """(S,) all sides in an order of their sound alone: whatever is drawn or added up in this
+        order does not depend on rows, names, or which channel is the first."""
+        calls = [tuple(sorted(one.sounds)) for one in self.heard]
+        keys = [(own, calls[m]) for m, one in enumerate(self.heard) for own in one.sounds]
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+
     def seconds(self) -> NDArray[np.float64]:
         """(S,) of speech."""
         return np.array([s for one in self.heard for s in one.speech_seconds])
@@ -95,6 +111,7 @@ class Job:
     tracks: int | None  # None: as many as the file has channels
     front_end: FrontEnd
     cache: Path
+    turns: Turns | None = None  # where its tracks are diarized
 
 
 Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
@@ -117,19 +134,65 @@ def hear(
     sides = conversations.sides
     recordings = zip(recordings_of(conversations), sides.counts.tolist(), strict=True)
     jobs = [Job(files, tracks, front_end, folder) for files, tracks in recordings]
+    if conversations.diarized:
+        _refuse_without_turns(front_end)
+        spoken = zip(jobs, conversations.diarized, strict=True)
+        jobs = [replace(job, turns=one.turns) for job, one in spoken]
     store = Store(folder)
-    heard = listen_all(jobs, store, workers=workers, tell=tell)
-    marks, fatal = [], []
-    for side, (m, track) in enumerate(zip(sides.conversation, sides.position, strict=True)):
-        why = heard[m].fatal(track)
-        little = heard[m].speech_seconds[track] < min_speech
-        marks.append("bad audio" if why else "too little speech" if little else "")
-        if why:
-            fatal.append(f"{side_name(conversations, side)}: {why}")
+    heard = _with_copies(conversations, listen_all(jobs, store, workers=workers, tell=tell))
+    fatal = [text for m, one in enumerate(heard) for text in _fatal(conversations, m, one)]
     if fatal and not skip_bad:
         remedy = "mend or remove these recordings, or use --on-bad-audio skip"
         raise problems_in(conversations.path, fatal, remedy)
+    marks = []
+    for m, track in zip(sides.conversation, sides.position, strict=True):
+        little = heard[m].speech_seconds[track] < min_speech
+        bad = heard[m].fatal(track) is not None
+        marks.append("bad audio" if bad else "too little speech" if little else "")
     return Sound(heard, marks, store, sides)
+
+
+def _refuse_without_turns(front_end: FrontEnd) -> None:
+    if "turns" not in inspect.signature(front_end.hear).parameters:
+        raise SpklinkError(
+            f"the front end {type(front_end).__name__} of this recognizer knows nothing of "
+            "diarized tracks; use another recognizer, or one recording a track"
+        )
+
+
+def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
+    """What makes a recording unusable, as a message names it: row, call, channel, cause, file."""
+    files = conversations.audio[m]
+    for where, fatal, text in one.problems:
+        if fatal:
+            channel = "" if where is None else f" {conversations.track_name(m, where)}"
+            single = where is not None and len(files) > 1
+            file = files[where or 0] if single else SEPARATOR.join(files)
+            yield f"{conversations.place(m)}: {conversations.ids[m]}{channel}: {text} ({file})"
+
+
+def _with_copies(conversations: Conversations, heard: list[Heard]) -> list[Heard]:
+    """Recordings of which a channel is in two rows know of it. Neither row is the right one: the
+    voices of a copy say nothing, and would be taken for the surest link of all."""
+    where: dict[str, list[tuple[int, int]]] = {}
+    for m, one in enumerate(heard):
+        for track, own in enumerate(one.sounds):
+            if own and one.speech_seconds[track] >= COPY_SECONDS and not one.fatal(track):
+                where.setdefault(own, []).append((m, track))
+    found: dict[int, list[tuple[int | None, bool, str]]] = {}
+    for places in where.values():
+        for m, track in places:
+            other = next(((n, k) for n, k in places if n != m), None)
+            if other is not None:
+                found.setdefault(m, []).append((track, True, _copy_of(conversations, *other)))
+    return [
+        replace(one, problems=(*one.problems, *found.get(m, ()))) for m, one in enumerate(heard)
+    ]
+
+
+def _copy_of(conversations: Conversations, m: int, track: int) -> str:
+    place = f"{conversations.place(m)}, conversation {conversations.ids[m]!r}"
+    return f"twice: the same sound as channel {track + 1} of {place}; keep one of the two"
 
 
 def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
@@ -215,67 +278,52 @@ def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, No
 
 def listen(job: Job) -> Listened:
     """What one recording sounds like, from the cache or from the sound."""
-    store, state = Store(job.cache), _state(job)
-    hashes = _hashes(job, state)
-    key = _key(job, hashes)
-    heard = _cached(store, key)
+    store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
+    heard = _cached(store, _key(job, prints))
     if heard is None:
-        heard = _hear(job, key, hashes, store, state)
+        heard = _hear(job, prints, store)
     return heard, store.damaged
 
 
-def _key(job: Job, hashes: tuple[str, ...]) -> str:
+def _key(job: Job, prints: list[Fingerprint]) -> str:
     what = {
         "version": VERSION,
         "front_end": job.front_end.key,
         "tracks": job.tracks,
-        "files": hashes,
+        "files": [one.sha256 or one.why for one in prints],
         "endings": [path.suffix.lower() for path in job.files],
     }
-    return key_of(what)
+    return key_of(what if job.turns is None else what | {"turns": job.turns})
 
 
-State = list[tuple[int, ...]]  # of files, by which it is seen that one was exchanged
-
-
-def _state(job: Job) -> State:
-    """Nothing where there is no file."""
-    return [_file_state(path) for path in job.files]
-
-
-def _file_state(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return ()
-    regular = stat.S_ISREG(found.st_mode)
-    return (found.st_ino, found.st_size, found.st_mtime_ns) if regular else ()
-
-
-def _hashes(job: Job, state: State) -> tuple[str, ...]:
-    """Of every file; "" where there is none."""
-    return tuple(
-        sha256(path) if there else "" for path, there in zip(job.files, state, strict=True)
-    )
-
-
-def _hear(job: Job, key: str, hashes: tuple[str, ...], store: Store, state: State) -> Heard:
+def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
     from spklink.sound.audio import channels_of
+    from spklink.sound.chunks import ChangedError
 
     tracks = channels_of(job.files[0]) if job.tracks is None else job.tracks
-    sides, problems = job.front_end.hear(job.files, tracks)
+    try:
+        more = {} if job.turns is None else {"turns": job.turns}
+        sides, problems = job.front_end.hear(job.files, tracks, **more)
+    except ChangedError:
+        return _nothing(job, prints, f"changed: {CHANGED}", tracks)
+    # What was heard may not be what was hashed.
+    if [stamp(path) for path in job.files] != [one.stamp for one in prints]:
+        return _nothing(job, prints, f"changed: {CHANGED}", tracks)
     heard = Heard(
-        key,
+        _key(job, prints),
         tuple(len(side.array) for side in sides),
         tuple(round(side.speech_seconds, 2) for side in sides),
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
-        hashes,
+        tuple(one.sha256 for one in prints),
+        tuple(_sound_hash(side.array) for side in sides),
     )
-    if _state(job) != state:  # what was heard is not what was hashed
-        raise _changed(job)
     about = {name: getattr(heard, name) for name in KEPT}
-    store.write(key, about, {"sides": np.concatenate([side.array for side in sides])})
+    store.write(heard.key, about, {"sides": np.concatenate([side.array for side in sides])})
     return heard
+
+
+def _sound_hash(array: Singles) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() if len(array) else ""
 
 
 def _cached(store: Store, key: str) -> Heard | None:
@@ -288,16 +336,22 @@ def _cached(store: Store, key: str) -> Heard | None:
         tuple(found["speech_seconds"]),
         tuple((where, fatal, text) for where, fatal, text in found["problems"]),
         tuple(found["sha256"]),
+        tuple(found["sounds"]),
     )
 
 
 def _deadly(job: Job, died: Died) -> Heard:
     """A recording that nobody could listen to and live."""
-    hashes = _hashes(job, _state(job))
-    tracks, named = job.tracks or 1, SEPARATOR.join(path.name for path in job.files)
+    named = SEPARATOR.join(path.name for path in job.files)
     text = f"unreadable: listening to {named} ended the process, twice ({died.how})"
-    nothing = (0,) * tracks, (0.0,) * tracks
-    return Heard(_key(job, hashes), *nothing, ((None, True, text),), hashes)
+    return _nothing(job, [fingerprint(path) for path in job.files], text, job.tracks or 1)
+
+
+def _nothing(job: Job, prints: list[Fingerprint], why: str, tracks: int) -> Heard:
+    """Of a recording nothing of which is used or goes into the cache: the next run tries again."""
+    hashes, none = tuple(one.sha256 for one in prints), (0,) * tracks
+    sounds, problem = ("",) * tracks, (None, True, why)
+    return Heard(_key(job, prints), none, (0.0,) * tracks, (problem,), hashes, sounds)
 
 
 def load_array(store: Store, heard: Heard, track: int) -> Singles:
@@ -306,15 +360,11 @@ def load_array(store: Store, heard: Heard, track: int) -> Singles:
     kept = store.load(heard.key)
     if kept is None and heard.job is not None:
         again, _ = listen(heard.job)
-        if again != heard:
-            raise _changed(heard.job)
+        if (again.key, again.sounds) != (heard.key, heard.sounds):
+            raise SpklinkError(f"{heard.job.files[0]}: {CHANGED}")
         kept = store.load(heard.key)
     if kept is None:
         raise SpklinkError(f"{store.path(heard.key)}: cannot be kept; use another --cache")
     begin = sum(heard.frames[:track])
     every: Singles = kept.arrays["sides"]
     return every[begin : begin + heard.frames[track]]
-
-
-def _changed(job: Job) -> SpklinkError:
-    return SpklinkError(f"{job.files[0]}: the file changed while it was read; run again")

@@ -2,8 +2,9 @@
 
 The energy of a frame is 10 log10 of its mean square after removing its mean, in dB at int16 scale
 (full scale 32768), so that 0 dB is an amplitude of one step of a 16-bit recording. A frame counts
-as speech if its energy is above `reference - below`, the reference being a percentile of the
-channel's own energies, and above `floor`; optionally only where its channel is the loudest one.
+as speech if its energy is above `reference - below` and above `floor`; optionally only where its
+channel is the loudest one. The reference is a percentile of the energies of the channel's loud
+frames, those less than `below` under the loudest fifth of a second.
 
 Conventions: frame t covers the samples t*step … t*step + window - 1; energies are (frames,).
 """
@@ -18,20 +19,24 @@ from numpy.typing import NDArray
 
 FRAME_SECONDS = 0.01  # from one frame to the next
 SILENCE = -100.0  # dB; the energy of frames without any sound
+BURST = 20  # frames; a click is shorter
+# dB. White noise has .8; the least of 840 real sides 3.2 (examples/recording_margins.py).
+STEADY = 2.0
+ENOUGH = 100  # frames, to judge that
 
 
 @dataclass(frozen=True)
 class Detector:
     """When a frame is speech."""
 
-    percentile: float = 99.0  # of the channel's frame energies: the reference
+    percentile: float = 95.0  # of the energies of loud frames: the reference; 100: of all frames
     below: float = 30.0  # dB under the reference
     floor: float = 10.0  # dB
     louder_by: float | None = None  # dB above all others; None: crosstalk is not rejected
 
 
 DEFAULT = Detector()
-PAPER = Detector(percentile=100.0, floor=-np.inf)
+PAPER = Detector(percentile=100.0, floor=SILENCE)
 
 
 @dataclass(frozen=True)
@@ -71,12 +76,33 @@ def speech_frames(
     """(frames,) True where this channel carries speech; `other` = energies of the loudest other."""
     if not len(energy):
         return np.zeros(0, np.bool_)
-    reference = float(np.percentile(energy, detector.percentile))
-    kept = energy > max(reference - detector.below, detector.floor)
+    kept = energy > max(reference_level(energy, detector) - detector.below, detector.floor)
     if detector.louder_by is not None and other is not None:
         both = min(len(energy), len(other))  # beyond its end the other channel is silent
         kept[:both] &= energy[:both] > other[:both] + detector.louder_by
     return np.asarray(kept, np.bool_)
+
+
+def reference_level(energy: NDArray[np.float32], detector: Detector) -> float:
+    """How loud speech is here, in dB. Only frames about as loud as the loudest count: how long the
+    line is idle before, between and after them does not."""
+    if detector.percentile == 100.0:
+        return float(energy.max())
+    burst = min(BURST, len(energy))
+    top = float(np.partition(energy, -burst)[-burst])
+    loud = energy[energy >= top - detector.below]
+    return min(top, float(np.percentile(loud, detector.percentile)))
+
+
+def is_steady(energy: NDArray[np.float32]) -> bool:
+    """Whether these frames, all taken for speech, hardly differ in loudness."""
+    return len(energy) >= ENOUGH and spread(energy) < STEADY
+
+
+def spread(energy: NDArray[np.float32]) -> float:
+    """From the median to the loudest frames, in dB."""
+    middle, loudest = np.percentile(energy, [50.0, 98.0])
+    return float(loudest - middle)
 
 
 def loudest_other(energies: list[NDArray[np.float32]], k: int) -> NDArray[np.float32] | None:

@@ -1,8 +1,9 @@
 """The speech of a side as samples, for recognizers that do everything else themselves.
 
 Speech frames, widened by some frames on both sides so that no sound is cut off, are taken in whole
-steps of 10 ms: every step that a frame so widened reaches into. What is left is joined without a
-seam. Samples are float32, (samples,), full scale 1.0, at the rate asked for.
+steps of 10 ms: every step that a frame so widened reaches into; of a diarized track only such as
+its own frames reach into. What is left is joined without a seam. Samples are float32, (samples,),
+full scale 1.0, at the rate asked for.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.segments import Turns
 from spklink.sound.audio import Problem
 from spklink.sound.chunks import CHUNK, Spoken, changed, find_speech
 from spklink.sound.front_end import Side
 from spklink.sound.speech import Framing, speech_seconds
 
-VERSION = 1  # of the samples: a change makes cached ones worthless
+VERSION = 2  # of the samples: a change makes cached ones worthless
 Mask = NDArray[np.bool_]
 
 
@@ -36,9 +38,14 @@ class Waveform(Framing):
         return {"front_end": "waveform", "version": VERSION} | asdict(self)
 
     def hear(
-        self, files: tuple[Path, ...], tracks: int, block_seconds: float = 10.0
+        self,
+        files: tuple[Path, ...],
+        tracks: int,
+        block_seconds: float = 10.0,
+        *,
+        turns: Turns | None = None,
     ) -> tuple[list[Side], list[Problem]]:
-        spoken = find_speech(files, tracks, self, block_seconds)
+        spoken = find_speech(files, tracks, self, block_seconds, turns)
         samples = self._samples(spoken, files[0])
         sides = [
             Side(found, speech_seconds(kept), seconds)
@@ -49,7 +56,10 @@ class Waveform(Framing):
     def _samples(self, spoken: Spoken, name: Path) -> list[NDArray[np.float32]]:
         """The wanted samples of every track; a side's are as many as its steps say."""
         tracks = range(len(spoken.kept))
-        steps = [self._steps(spoken.kept[k], spoken.lengths[k]) for k in tracks]
+        steps = [self._steps(spoken.kept[k], spoken.lengths[k], self.widen) for k in tracks]
+        if spoken.own is not None:
+            for k in tracks:
+                steps[k] &= self._steps(spoken.own[k], spoken.lengths[k], 0)
         parts: list[list[NDArray[np.float32]]] = [[] for _ in tracks]
         done = 0
         for index, chunk in enumerate(spoken.chunks()):
@@ -66,13 +76,13 @@ class Waveform(Framing):
         none = np.zeros(0, np.float32)
         return [np.concatenate([none, *parts[k]])[:most].copy() for k in tracks]
 
-    def _steps(self, kept: Mask, length: int) -> Mask:
-        """Which steps of 10 ms are taken of a track of so many samples."""
+    def _steps(self, kept: Mask, length: int, widen: int) -> Mask:
+        """Which steps of 10 ms some frames reach into, of a track of so many samples."""
         reach = (self.window - 1) // self.step  # further steps that a frame reaches into
         taken = np.zeros(-(-length // self.step), np.bool_)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]]).astype(np.int8)))
         for first, after in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            taken[max(first - self.widen, 0) : after + reach + self.widen] = True
+            taken[max(first - widen, 0) : after + reach + widen] = True
         return taken
 
     def _in_samples(self, steps: Mask, length: int, begin: int, end: int) -> Mask:

@@ -96,6 +96,22 @@ Fallback = Annotated[
     ),
 ]
 WrongLists = Annotated[float, Option("Share of pairs wrongly listed as one person.", 0.0)]
+ListErrors = Annotated[
+    str | float,
+    Option(
+        "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
+        "estimate it from the voices.",
+        "auto",
+    ),
+]
+TrustedLists = Annotated[
+    str | float,
+    Option(
+        "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
+        "estimate it from the scores.",
+        "0",
+    ),
+]
 Weight = Annotated[
     str,
     Option(
@@ -159,6 +175,7 @@ class AssignOptions(TypedDict, total=False):
     sides: Sides
     fallback: Fallback
     wrong_lists: WrongLists
+    list_errors: TrustedLists
     weight: Weight
     beta: Beta
     known: Known
@@ -208,6 +225,7 @@ class LinkOptions(TypedDict, total=False):
     kind: Kind
     fallback: Fallback
     wrong_lists: WrongLists
+    list_errors: ListErrors
     link_wccn: Annotated[
         bool,
         Option(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spklink.calibration import curves
 from spklink.calibration.curves import Calibration, Line, Saved, name_of, read_saved
 from spklink.calibration.fitting import TooLittleError, stated_default, supervised
-from spklink.calibration.label_free import LabelFree, label_free, what_is_missing
+from spklink.calibration.label_free import LabelFree, Solution, label_free, what_is_missing
 from spklink.calibration.pairs import Pairs
 from spklink.calibration.table import DEFAULT, DEFAULT_WITH_SPEECH, KINDS, find_kind
 from spklink.calibration.weight import learn_weight
@@ -28,6 +28,7 @@ from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
+from spklink.posterior.seating import certain_calls, said_about, seat
 from spklink.scores.needed import SideScores
 
 Floats = NDArray[np.float64]
@@ -96,7 +97,7 @@ class Choice:
 class Calibrated:
     """A posterior, the calibration behind it, and how that came about."""
 
-    posterior: Posterior
+    posterior: Solution  # a Seating where conversations have more than two states
     calibration: Calibration
     weight: Weight
     llr: Floats  # (P,)
@@ -120,24 +121,25 @@ def calibrated(
     *,
     known: Labels | None = None,
     weight: Weight | None = None,
+    rate: float = 0.0,
     options: Options | None = None,
     tell: Tell | None = None,
 ) -> Calibrated:
     """The posterior under the chosen calibration. Without a `weight` that of the paper is used,
-    unless known channels ask for another."""
-    solver = _solver(conversations, pairs, known, options)
+    unless known channels ask for another. `rate` is that of list errors (module `list_errors`)."""
+    solver = _solver(conversations, pairs, known, rate, options)
     rule = weight or choice.rule()
     if choice.source != LABELFREE:
         line = _given(choice)
         return _finished(pairs, line, rule, solver(rule)(pairs.calibrated(line)))
-    cliques = find_cliques(conversations, combine_prior(conversations, known).clamped >= 0)
+    cliques = find_cliques(conversations, certain_calls(conversations, known))
     missing, hopeless = what_is_missing(pairs, cliques)
     choice.kind_for(pairs)
     if not hopeless and not (missing and choice.fallback is not None):
         try:
             learned = _learn(pairs, solver(rule), choice, tell)
             better = None
-            if weight is None:
+            if weight is None and conversations.plain:
                 llr = pairs.calibrated(learned.calibration)
                 better = _known_rule(conversations, pairs, llr, known, options)
             if better is not None:
@@ -153,6 +155,41 @@ def calibrated(
 
 
 def _solver(
+    conversations: Conversations,
+    pairs: Pairs,
+    known: Labels | None,
+    rate: float,
+    options: Options | None,
+) -> Callable[[Weight], Callable[[Floats], Solution]]:
+    """How to get a posterior: one bit a conversation where that is all there is to know."""
+    if conversations.plain and rate <= 0.0:
+        return _of_bits(conversations, pairs, known, options)
+    cliques = find_cliques(conversations, certain_calls(conversations, known))
+    said, quick = said_about(conversations, known), (options or Options()).quick()
+
+    def with_weight(weight: Weight) -> Callable[[Floats], Solution]:
+        best: NDArray[np.int64] | None = None
+
+        def posterior(llr: Floats) -> Solution:
+            nonlocal best
+            found = seat(
+                *(conversations, cliques, pairs.links, llr),
+                weight=weight,
+                rate=rate,
+                said=said,
+                start=best,
+                options=quick,
+                pairs=True,
+            )
+            best = found.beliefs.place
+            return found
+
+        return posterior
+
+    return with_weight
+
+
+def _of_bits(
     conversations: Conversations, pairs: Pairs, known: Labels | None, options: Options | None
 ) -> Callable[[Weight], Callable[[Floats], Posterior]]:
     prior = combine_prior(conversations, known)
@@ -172,7 +209,7 @@ def _solver(
 
 def _learn(
     pairs: Pairs,
-    solver: Callable[[Floats], Posterior],
+    solver: Callable[[Floats], Solution],
     choice: Choice,
     tell: Tell | None,
 ) -> LabelFree:
@@ -190,7 +227,7 @@ def _known_rule(
     """Another weight rule than the paper's, where known channels ask for one."""
     if known is None:
         return None
-    solver = _solver(conversations, pairs, None, options)
+    solver = _of_bits(conversations, pairs, None, options)
     return learn_weight(lambda rule: solver(rule)(llr), known.bits, options)
 
 
@@ -245,7 +282,7 @@ def _doubts(learned: LabelFree, missing: str) -> str:
     return ""
 
 
-def _finished(pairs: Pairs, line: Calibration, weight: Weight, posterior: Posterior) -> Calibrated:
+def _finished(pairs: Pairs, line: Calibration, weight: Weight, posterior: Solution) -> Calibrated:
     others = pairs.calibrated_non_targets(line)
     return Calibrated(posterior, line, weight, pairs.calibrated(line), others)
 

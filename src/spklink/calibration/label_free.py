@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,30 @@ from spklink.calibration.fitting import TooLittleError, Trials, fit, standard
 from spklink.calibration.pairs import Pairs
 from spklink.calibration.table import find_kind
 from spklink.database.cliques import Cliques
-from spklink.posterior.posterior import Posterior
+from spklink.database.links import Links
 
 Floats = NDArray[np.float64]
-Solve = Callable[[Floats], Posterior]
+
+
+class Solution(Protocol):
+    """What learning asks of a posterior, however many states its conversations have."""
+
+    @property
+    def log_evidence(self) -> Floats:
+        """(K,) log of the sum over the configurations of every clique."""
+        ...
+
+    @property
+    def seconds(self) -> Floats:
+        """(K,) predicted, to solve every clique."""
+        ...
+
+    def candidate_probabilities(self, links: Links) -> Floats:
+        """(C,) how probable each candidate of every link is its speaker twice."""
+        ...
+
+
+Solve = Callable[[Floats], Solution]
 # First scales, a standard deviation of the known non-targets. A choice: the first is near most
 # ends, the others a third and three times of it.
 STARTS = (0.5, 0.15, 1.5)
@@ -58,7 +78,7 @@ class LabelFree:
     """The outcome of calibration without labels, and how it came about."""
 
     calibration: Calibration
-    posterior: Posterior
+    posterior: Solution
     history: list[Round]
     converged: bool
     starts: int
@@ -159,12 +179,12 @@ class _Learner:
         count = len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)
 
-    def _same(self, posterior: Posterior) -> Floats:
+    def _same(self, posterior: Solution) -> Floats:
         """(C,) how probable each candidate is the shared speaker of its link."""
         chance = posterior.candidate_probabilities(self.pairs.links)
         return chance * self.pairs.usable[self.pairs.candidates]
 
-    def expected(self, posterior: Posterior) -> Trials:
+    def expected(self, posterior: Solution) -> Trials:
         """Candidates with their probability, and the known non-targets."""
         pairs = self.pairs
         same = self._same(posterior)
@@ -183,7 +203,7 @@ class _Learner:
             speech=speech,
         )
 
-    def _maximise(self, posterior: Posterior, line: Line) -> Line:
+    def _maximise(self, posterior: Solution, line: Line) -> Line:
         trials = self.expected(posterior)
         least = np.log(self.wrong_lists) if self.wrong_lists > 0.0 else None
         found = fit(trials, self.kind, source="labelfree", start=line, least_floor=least)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
 Tell = Callable[[int, int], None]  # hears (cliques done, cliques in all)
 SEED_STRIDE = 1_000_003  # between the seeds of two runs
+QUICK_SECONDS = 2.0  # a clique
 SETTLED = 0.99  # a conversation whose low end is this probable, or more, counts as settled
 
 
@@ -45,6 +46,11 @@ class Options:
         check_name(self.method)
         if self.workers < 1:
             raise SpklinkError("--workers must be 1 or more")
+
+    def quick(self) -> Options:
+        """For a first look that is taken many times."""
+        seconds = min(QUICK_SECONDS, self.budget.seconds)
+        return replace(self, budget=Budget(seconds, self.budget.gigabytes))
 
     def as_json(self) -> dict[str, str | float]:
         """What an answer depends on; the number of workers is not among it."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
+from spklink.database.labels import Labels
 from spklink.database.links import Links
 from spklink.posterior.inference.beliefs import CERTAINTIES
-from spklink.posterior.inference.plan import Budget
-from spklink.posterior.likelihood import Weight
+from spklink.posterior.likelihood import Weight, combine_prior
 from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
 from spklink.posterior.posterior import SETTLED, Options
 from spklink.posterior.states.marginals import Events
@@ -29,7 +29,6 @@ from spklink.posterior.states.solve import SeatBeliefs, Tell, solve_seats
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 STRANGER = -1  # someone else, where an entry of a list is expected
-QUICK = 2.0  # seconds a clique, while the rate is being estimated
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ def seat(
     """Who is where, from log-likelihood-ratios; without a rate of list errors it is estimated.
     `start` may be a good guess of where people are (entries,)."""
     how = options or Options()
-    quick = Budget(min(QUICK, how.budget.seconds), how.budget.gigabytes)
+    quick = how.quick().budget
     certain = ~table.possible
 
     best = start
@@ -184,6 +183,34 @@ def seat(
         seats, start=best, budget=how.budget, seed=how.seed, pairs=pairs, tell=tell
     )
     return Seating(table, cliques, seats, beliefs, found)
+
+
+def certain_calls(table: Conversations, known: Labels | None) -> NDArray[np.bool_]:
+    """(M,) conversations in which somebody knows a track for certain, or the table does."""
+    if table.plain:
+        return np.asarray(combine_prior(table, known).clamped >= 0)
+    sure = (table.prior == 0.0) | (table.prior == 1.0)
+    if known is not None:
+        sure[known.said.conversation[known.said.probability == 1.0]] = True
+    return np.asarray(sure)
+
+
+def said_about(table: Conversations, known: Labels | None) -> list[Said]:
+    """Known channels as statements about places in the lists."""
+    if known is None:
+        return []
+    said, found = known.said, []
+    for m, track, person, chance in zip(
+        said.conversation.tolist(),
+        said.track.tolist(),
+        said.person.tolist(),
+        said.probability.tolist(),
+        strict=True,
+    ):
+        listed = table.people[table.listing.of(m)].tolist()
+        place = listed.index(person) if person in listed else STRANGER
+        found.append(Said(m, track, place, chance))
+    return found
 
 
 def places_of(table: Conversations, bits: NDArray[np.int8]) -> Ints:

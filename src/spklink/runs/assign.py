@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os import PathLike
 from typing import Any, Unpack
 
@@ -14,11 +13,12 @@ from spklink.database.links import find_links
 from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
-from spklink.posterior.posterior import solve
+from spklink.posterior.list_errors import asked_rate
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, Passing, read_inputs
 from spklink.runs.result import Result
+from spklink.runs.seated import learned_again, rate_while_learning, with_posterior, with_seating
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_scores
 from spklink.settings import AssignOptions
@@ -53,7 +53,8 @@ def assign(
         conversations = read_conversations(inputs.table("conversations"))
         known = read_known_channels(inputs, conversations)
     evidence = read_evidence(conversations, scores, weight or choice.rule(), known, stages)
-    result = _solved(Result("assign", asked, inputs, evidence, stages=stages), choice, weight)
+    result = Result("assign", asked, inputs, evidence, stages=stages)
+    result = _solved(result, choice, weight, asked_rate(asked["list_errors"]))
     if folder is not None:
         result.save(folder)
     return result
@@ -83,14 +84,13 @@ def read_evidence(
     return Evidence(conversations, links, found, weight, known)
 
 
-def _solved(result: Result, choice: Choice, weight: Weight | None) -> Result:
+def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float | None) -> Result:
     """With its posterior, and calibrated where that was chosen."""
     stages, evidence = result.stages, result.evidence
     how = solving(result.options)
     if choice.source == NONE:
         with stages.stage("computing the posterior"):
-            posterior = solve(evidence.model, options=how, tell=stages.progress)
-        return replace(result, solution=posterior)
+            return with_seating(with_posterior(result, how), rate, how)
     with stages.stage("calibrating and linking"):
         pairs = evidence_pairs(evidence, result.inputs.table("sides"))
         found = calibrated(
@@ -99,10 +99,12 @@ def _solved(result: Result, choice: Choice, weight: Weight | None) -> Result:
             choice,
             known=evidence.known,
             weight=weight,
+            rate=rate_while_learning(evidence.conversations, rate),
             options=how,
             tell=stages.progress,
         )
-    return result.with_calibrated(pairs, found)
+        result = with_seating(result.with_calibrated(pairs, found), rate, how)
+        return learned_again(result, pairs, choice, how)
 
 
 def evidence_pairs(evidence: Evidence, sides: Table | None) -> Pairs:

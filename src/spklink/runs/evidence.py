@@ -7,11 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from spklink.database.cliques import find_cliques
+from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
 from spklink.posterior.likelihood import Model, Prior, Weight, build_model, combine_prior
+from spklink.posterior.seating import certain_calls
 from spklink.scores.needed import Scores, SideScores, needed_and
 
 
@@ -26,12 +27,17 @@ class Evidence:
     known: Labels | None = None
 
     @cached_property
+    def cliques(self) -> Cliques:
+        return find_cliques(self.conversations, certain_calls(self.conversations, self.known))
+
+    @cached_property
     def model(self) -> Model:
+        """One bit a conversation: of two certain people on two channels, lists taken at their
+        word."""
         prior = combine_prior(self.conversations, self.known)
-        cliques = find_cliques(self.conversations, prior.clamped >= 0)
         return build_model(
             self.conversations,
-            cliques,
+            self.cliques,
             self.links,
             self.scores.needed,
             weight=self.weight,

@@ -22,10 +22,10 @@ from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import find_links
 from spklink.database.segments import read_tracks
-from spklink.database.sides import refuse_more_than_bits
 from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
+from spklink.posterior.list_errors import asked_rate
 from spklink.posterior.posterior import Options
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import make_recognizer
@@ -38,6 +38,7 @@ from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.recipe import Recipe, recipe_of
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
+from spklink.runs.seated import learned_again, rate_while_learning, with_seating
 from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
@@ -79,6 +80,7 @@ class Plan:
     recipe: Recipe
     choice: Choice
     weight: Weight | None  # None: the paper's, unless known channels ask for another
+    rate: float | None  # of list errors; None: estimated
     how: Options
 
     @classmethod
@@ -88,7 +90,8 @@ class Plan:
         recognizer: Any = make_recognizer(name, **own) if isinstance(name, str) else name
         weight = asked_weight(asked["weight"], asked["beta"])
         recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
-        return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, solving(asked))
+        rate = asked_rate(asked["list_errors"])
+        return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,6 @@ class Case:
             tables["tracks"] = read_tracks(asked["tracks"])
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
         people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
-        refuse_more_than_bits(people)  # before any listening
         claimed, key = inputs.table("claimed"), inputs.table("key")
         if key is not None:
             read_key(key, people)  # what is wrong with it is said now, not in an hour
@@ -148,6 +150,9 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     notes = [text for text in told if text]
     result = Result("link", asked, case.inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
+    with stages.stage("looking for wrong lists"):
+        result = with_seating(result, plan.rate, plan.how)
+        result = learned_again(result, compared.pairs, plan.choice, plan.how)
     if asked["all_pairs"]:
         every = compared.scorer.everything()
         scores = replace(scores, others=len(every) - len(scores.needed))
@@ -207,6 +212,7 @@ def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages
             replace(plan.choice, first=first),
             known=case.known,
             weight=plan.weight,
+            rate=rate_while_learning(case.conversations, plan.rate),
             options=plan.how,
             tell=stages.progress,
         )

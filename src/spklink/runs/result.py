@@ -11,8 +11,10 @@ from typing import Any
 from spklink.calibration.choice import Calibrated
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations
+from spklink.database.sides import refuse_more_than_bits
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.posterior import Posterior
+from spklink.posterior.seating import Seating
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
 from spklink.runs.rows import ASSIGNMENTS, assignment_rows
@@ -40,7 +42,8 @@ class Result(Shown):
     options: Mapping[str, Any]  # as they were settled
     inputs: Inputs
     evidence: Evidence
-    solution: Posterior | None = None  # None only while a run is at work
+    solution: Posterior | None = None  # None while a run is at work, and where bits do not do
+    seating: Seating | None = None  # None where the bits of the posterior say all of it
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
     calibration: dict[str, Any] | None = None  # what calibration.json says
@@ -50,7 +53,10 @@ class Result(Shown):
 
     @property
     def posterior(self) -> Posterior:
-        """Who is on which channel, conversation by conversation."""
+        """Who is on which channel, conversation by conversation, given that the lists are right:
+        of two certain people on two channels. `seating` has all others, and wrong lists."""
+        if self.solution is None:
+            refuse_more_than_bits(self.conversations)
         assert self.solution is not None
         return self.solution
 
@@ -62,11 +68,23 @@ class Result(Shown):
         return replace(
             self,
             evidence=replace(evidence, scores=scores, weight=found.weight),
-            solution=found.posterior,
+            solution=found.posterior if isinstance(found.posterior, Posterior) else None,
             raw=raw,
             calibrated=found,
             calibration=found.as_json(),
             notes=[*self.notes, *filter(None, [found.note])],
+        )
+
+    def recalibrated(self, found: Calibrated) -> Result:
+        """The same scores calibrated otherwise."""
+        scores = replace(self.evidence.scores, needed=found.llr, non_targets=found.non_targets)
+        assert isinstance(found.posterior, Posterior)
+        return replace(
+            self,
+            evidence=replace(self.evidence, scores=scores, weight=found.weight),
+            solution=found.posterior,
+            calibrated=found,
+            calibration=found.as_json(),
         )
 
     @property

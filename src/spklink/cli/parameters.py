@@ -84,6 +84,8 @@ def _parsed_type(hint: Any, option: Option) -> Any:
         return Path | None if option.default is None else Path
     if option.file:
         return str
+    if {str, float} <= set(get_args(hint)):
+        return str  # a word or a number: whoever uses it tells them apart
     if not option.words() or option.file:
         return hint
     words = StrEnum("Word", [(word, word) for word in option.words()])  # type: ignore[misc]

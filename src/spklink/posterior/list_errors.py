@@ -58,7 +58,9 @@ def asked_rate(text: str | float) -> float | None:
     except ValueError:
         rate = float("nan")
     if not 0.0 <= rate < 1.0:
-        raise SpklinkError(f"--list-errors {text!r} is neither 'auto' nor a rate of 0 or more, below 1")
+        raise SpklinkError(
+            f"--list-errors {text!r} is neither 'auto' nor a rate of 0 or more, below 1"
+        )
     return rate
 
 
@@ -70,6 +72,7 @@ def given_rate(rate: float) -> Rate:
 def estimate_rate(absent: Callable[[float], Floats]) -> Rate:
     """The rate of list errors; `absent` maps a rate to the probabilities that certain people are
     absent."""
+
     def step(rate: float) -> tuple[float, Floats]:
         chance = absent(rate)
         return (float(chance.sum()) + ERRORS) / (len(chance) + ERRORS + LISTINGS), chance
@@ -101,6 +104,8 @@ def _with_interval(rate: float, chance: Floats) -> Rate:
     spread = rate * (1.0 - rate)
     told = float(np.clip(1.0 - chance * (1.0 - chance) / spread, 0.0, 1.0).sum())
     weight = told + ERRORS + LISTINGS
-    ends = beta.ppf([(1.0 - COVERED) / 2.0, (1.0 + COVERED) / 2.0], rate * weight, weight * (1.0 - rate))
+    ends = beta.ppf(
+        [(1.0 - COVERED) / 2.0, (1.0 + COVERED) / 2.0], rate * weight, weight * (1.0 - rate)
+    )
     low, high = (float(end) for end in ends)
     return Rate(rate, low, high, True, float(chance.sum()), told)

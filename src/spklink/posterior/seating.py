@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import sums
 from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
@@ -136,7 +137,7 @@ class Seating:
     def seconds(self) -> Floats:
         """(K,) about what it takes to solve a clique."""
         slots = np.bincount(self.seats.node, np.diff(self.seats.slots.start), len(self.seats))
-        return np.bincount(self.cliques.label, 1e-5 * slots, len(self.cliques))
+        return sums(self.cliques.label, 1e-5 * slots, len(self.cliques))
 
     @cached_property
     def log_evidence_ends(self) -> tuple[Floats, Floats]:
@@ -144,7 +145,7 @@ class Seating:
         first = np.zeros(len(self.beliefs.method), np.int64)
         first[self.beliefs.piece[::-1]] = np.arange(len(self.table))[::-1]
         label = self.cliques.label[first]
-        low, high = (np.bincount(label, side, len(self.cliques)) for side in self.beliefs.log_sum)
+        low, high = (sums(label, side, len(self.cliques)) for side in self.beliefs.log_sum)
         return low, high
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spklink.calibration.choice import NONE, Choice, calibrated
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations, read_conversations
@@ -17,8 +20,15 @@ from spklink.posterior.list_errors import asked_rate
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, Passing, read_inputs
+from spklink.runs.names import Voices
 from spklink.runs.result import Result
-from spklink.runs.seated import learned_again, rate_while_learning, with_posterior, with_seating
+from spklink.runs.seated import (
+    learned_again,
+    rate_while_learning,
+    with_misfits,
+    with_posterior,
+    with_seating,
+)
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_scores
 from spklink.settings import AssignOptions
@@ -90,7 +100,8 @@ def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float |
     how = solving(result.options)
     if choice.source == NONE:
         with stages.stage("computing the posterior"):
-            return with_seating(with_posterior(result, how), rate, how)
+            result = with_seating(with_posterior(result, how), rate, how)
+            return with_misfits(result, _voices(result))
     with stages.stage("calibrating and linking"):
         pairs = evidence_pairs(evidence, result.inputs.table("sides"))
         found = calibrated(
@@ -104,7 +115,25 @@ def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float |
             tell=stages.progress,
         )
         result = with_seating(result.with_calibrated(pairs, found), rate, how)
-        return learned_again(result, pairs, choice, how)
+        result = learned_again(result, pairs, choice, how)
+        return with_misfits(result, _voices(result))
+
+
+def _voices(result: Result) -> Voices:
+    """Log-likelihood-ratios of the pairs of sides that were kept of the scores; NaN elsewhere."""
+    kept, sides = result.evidence.ratios(), np.int64(len(result.conversations.sides))
+    key = np.minimum(kept.side_1, kept.side_2) * sides + np.maximum(kept.side_1, kept.side_2)
+    order = np.argsort(key, kind="stable")
+    key, score = key[order], kept.score[order]
+
+    def voices(side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> NDArray[np.float64]:
+        wanted = np.minimum(side_1, side_2) * sides + np.maximum(side_1, side_2)
+        at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
+        if not len(key):
+            return np.full(len(wanted), np.nan)
+        return np.where(key[at] == wanted, score[at], np.nan)
+
+    return voices
 
 
 def evidence_pairs(evidence: Evidence, sides: Table | None) -> Pairs:

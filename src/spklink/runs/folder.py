@@ -9,7 +9,7 @@ refers to.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
@@ -27,19 +27,24 @@ from spklink.json_files import ANYTHING, Each, read_json
 from spklink.options import options_from, options_json, relative
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
-from spklink.posterior.posterior import Options, solve
+from spklink.posterior.list_errors import Rate
+from spklink.posterior.posterior import Options
+from spklink.posterior.seating import Seating
 from spklink.runs.claims import SUSPECTS, read_suspects
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Given, Inputs, read_inputs
+from spklink.runs.misfits import MISFITS
 from spklink.runs.result import Listening, Result
 from spklink.runs.rows import (
     ASSIGNMENTS,
     CLIQUES,
     METHODS,
-    assignment_rows,
+    PRESENCE,
     clique_rows,
     method_rows,
+    presence_rows,
 )
+from spklink.runs.seated import with_posterior, with_seating
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_pairs, read_scores, write_scores
 from spklink.scores.needed import SideScores
@@ -65,6 +70,7 @@ COPIED = ("conversations", "known", "tracks")  # inputs that a folder needs to s
 FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
+    *("presence.csv", "misfits.csv"),
 )
 LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 REPORTS = ("report.html", "report.json")
@@ -82,7 +88,14 @@ RUN = {  # what run.json must say for the rest to be read
     },
     "weight": {"rule": str, "beta": (float, None)},
     "scores": {"needed": int, "others": int},
-    "result": {"conversations": int},
+    "result": {
+        "conversations": int,
+        "list_errors?": {
+            **dict.fromkeys(("rate", "low", "high"), float),
+            **dict.fromkeys(("expected_absences", "informative_listings"), float),
+            "estimated": bool,
+        },
+    },
     "notes": [str],
 }
 
@@ -126,11 +139,14 @@ def _write_files(result: Result, new: Path, folder: Path) -> None:
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
     _write_listening(result, new)
-    table, posterior = result.conversations, result.posterior
-    rows = assignment_rows(table, posterior)
-    write_csv(new / "assignments.csv", ASSIGNMENTS, rows, safe=_safe(result.options))
-    write_csv(new / "cliques.csv", CLIQUES, clique_rows(posterior))
-    write_csv(new / "methods.csv", METHODS, method_rows(posterior))
+    safe, seating = _safe(result.options), result.seating
+    write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
+    if result.solution is not None:
+        write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
+        write_csv(new / "methods.csv", METHODS, method_rows(result.solution))
+    if seating is not None:
+        write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
+        write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
 
 
 def _copies(result: Result, folder: Path) -> dict[str, bytes]:
@@ -293,13 +309,36 @@ def load(
             raw=_raw(folder, evidence.conversations),
             calibration=None if calibration is None else read_saved(calibration),
             listening=_listening(folder, run, evidence.conversations),
+            misfits=_misfits(folder, run),
             notes=run["notes"],
             stages=stages,
         )
     with stages.stage("computing the posterior"):
         how = solving(result.options)
-        posterior = solve(evidence.model, options=how, tell=stages.progress)
-    return replace(result, solution=posterior)
+        found = with_seating(with_posterior(result, how), _rate(run), how)
+    return replace(found, seating=_as_estimated(found.seating, run))
+
+
+def _rate(run: dict[str, Any]) -> float:
+    """The rate of list errors that a run came to, or was given."""
+    said = run["result"].get("list_errors")
+    return float(said["rate"]) if said else 0.0
+
+
+def _as_estimated(seating: Seating | None, run: dict[str, Any]) -> Seating | None:
+    """With what the run said about its rate: how sure that was is not computed again."""
+    if seating is None:
+        return None
+    said = run["result"]["list_errors"]
+    rate = Rate(
+        value=said["rate"],
+        low=said["low"],
+        high=said["high"],
+        estimated=said["estimated"],
+        absences=said["expected_absences"],
+        listings=said["informative_listings"],
+    )
+    return replace(seating, rate=rate)
 
 
 def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:
@@ -316,6 +355,14 @@ def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:
         if name not in copies.given
     }
     return Inputs({**copies.given, **others})
+
+
+def _misfits(folder: Path, run: dict[str, Any]) -> list[Sequence[Any]]:
+    path = _there(folder / "misfits.csv")
+    if path is None:
+        return []
+    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
+    return read_cells(read(path), dict.fromkeys(MISFITS, str))
 
 
 def _raw(folder: Path, table: Conversations) -> SideScores | None:

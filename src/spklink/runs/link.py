@@ -15,8 +15,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
+from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import Labels, read_claims, read_key
@@ -35,10 +39,16 @@ from spklink.runs.claims import suspect_rows
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.names import Voices
 from spklink.runs.recipe import Recipe, recipe_of
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
-from spklink.runs.seated import learned_again, rate_while_learning, with_seating
+from spklink.runs.seated import (
+    learned_again,
+    rate_while_learning,
+    with_misfits,
+    with_seating,
+)
 from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
@@ -153,6 +163,7 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     with stages.stage("looking for wrong lists"):
         result = with_seating(result, plan.rate, plan.how)
         result = learned_again(result, compared.pairs, plan.choice, plan.how)
+        result = with_misfits(result, _voices(result, compared.scorer, sound))
     if asked["all_pairs"]:
         every = compared.scorer.everything()
         scores = replace(scores, others=len(every) - len(scores.needed))
@@ -229,6 +240,20 @@ def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages
     if once.found.learned and not second.learned:
         return replace(once, note=f"voices were compared once only: {second.note}")
     return Compared(taught, more, replace(second, first=once.found.calibration))
+
+
+def _voices(result: Result, scorer: Scorer, sound: Sound) -> Voices:
+    """Log-likelihood-ratios of any two sides, as this run calibrated them."""
+    found = result.calibrated
+    assert found is not None
+    seconds = sound.seconds()
+
+    def voices(side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> NDArray[np.float64]:
+        speech = pair_speech(seconds, side_1, side_2)
+        llr = found.calibration(scorer(side_1, side_2), speech)
+        return np.where(sound.usable[side_1] & sound.usable[side_2], llr, np.nan)
+
+    return voices
 
 
 def _listening(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spklink.calibration.choice import Calibrated
 from spklink.calibration.pairs import Pairs
@@ -14,10 +17,10 @@ from spklink.database.conversations import Conversations
 from spklink.database.sides import refuse_more_than_bits
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating
+from spklink.posterior.seating import Seating, certain_calls
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
-from spklink.runs.rows import ASSIGNMENTS, assignment_rows
+from spklink.runs.rows import ASSIGNMENTS, DECISIONS, assignment_rows, decisions, seat_rows
 from spklink.runs.stages import Stages
 from spklink.scores.needed import SideScores, needed_and
 from spklink.shown import Rows, Shown
@@ -44,6 +47,7 @@ class Result(Shown):
     evidence: Evidence
     solution: Posterior | None = None  # None while a run is at work, and where bits do not do
     seating: Seating | None = None  # None where the bits of the posterior say all of it
+    misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
     calibration: dict[str, Any] | None = None  # what calibration.json says
@@ -91,9 +95,23 @@ class Result(Shown):
     def conversations(self) -> Conversations:
         return self.evidence.conversations
 
+    @property
+    def usable(self) -> NDArray[np.bool_] | None:
+        """(sides,) whose sound can be used; None where nobody listened."""
+        return None if self.listening is None else self.listening.speech.usable
+
+    def assignments(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of assignments.csv."""
+        if self.seating is None:
+            return assignment_rows(self.conversations, self.posterior, self.usable)
+        given = certain_calls(self.conversations, self.evidence.known)
+        return seat_rows(self.seating, given, self.usable)
+
     def summary(self) -> dict[str, Any]:
         """The few numbers a person asks for first."""
-        found = summary(self.conversations, self.posterior)
+        found = {} if self.solution is None else summary(self.conversations, self.solution)
+        if self.seating is not None:
+            found = found | seating_summary(self.seating, self.usable, self.misfits)
         if self.listening is None:
             return found
         speech, suspects = self.listening.speech, self.listening.suspects
@@ -110,7 +128,12 @@ class Result(Shown):
         return write_folder(self, Path(folder))
 
     def _sentence(self) -> str:
-        found = summary(self.conversations, self.posterior)
+        found = self.summary()
+        if "entropy_bits" not in found:
+            return (
+                f"{found['conversations']} conversations of {found['speakers']} speakers, "
+                f"{found['decisions']['settled']} of {found['tracks']} tracks settled"
+            )
         low, high = found["entropy_bits"]
         bits = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
         return (
@@ -120,7 +143,27 @@ class Result(Shown):
 
     def _rows(self) -> Rows:
         """Those of assignments.csv."""
-        return ASSIGNMENTS, assignment_rows(self.conversations, self.posterior)
+        return ASSIGNMENTS, self.assignments()
+
+
+def seating_summary(
+    seating: Seating, usable: NDArray[np.bool_] | None, misfits: Sequence[Sequence[Any]]
+) -> dict[str, Any]:
+    """Of the answer in full: tracks, lists, and what to do about them."""
+    decided, cliques = decisions(seating, usable), seating.cliques
+    return {
+        "conversations": len(seating.table),
+        "speakers": len(seating.table.speakers),
+        "cliques": len(cliques),
+        "largest_clique": int(cliques.size.max(initial=0)),
+        "unresolvable": int((~cliques.resolvable).sum()),
+        "tracks": len(decided),
+        "decisions": {name: decided.count(name) for name in DECISIONS},
+        "list_errors": seating.rate.as_json(),
+        "wrong_lists": int((seating.wrong.chance > 0.5).sum()),
+        "misfits": len(misfits),
+        "certainty": {name: seating.certainty.count(name) for name in CERTAINTIES},
+    }
 
 
 def summary(table: Conversations, posterior: Posterior) -> dict[str, Any]:

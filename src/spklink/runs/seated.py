@@ -17,6 +17,8 @@ from spklink.posterior.list_errors import FIRST
 from spklink.posterior.posterior import Options, Posterior, solve
 from spklink.posterior.seating import Seating, places_of, said_about, seat
 from spklink.runs.evidence import Evidence
+from spklink.runs.misfits import find_misfits
+from spklink.runs.names import Voices
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
 
@@ -64,6 +66,15 @@ def seated(
         options=how,
         tell=stages.progress,
     )
+
+
+def with_misfits(result: Result, voices: Voices | None) -> Result:
+    """A result with what the voices contradict."""
+    if result.seating is None:
+        return result
+    said = said_about(result.conversations, result.evidence.known)
+    found = find_misfits(result.seating, result.evidence.weight, said, voices)
+    return replace(result, misfits=[one.row() for one in found])
 
 
 def learned_again(result: Result, pairs: Pairs, choice: Choice, how: Options) -> Result:

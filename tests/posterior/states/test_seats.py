@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_seats import solve
+from random_seats import random_case
 
 from spklink.posterior.states.certified import certified
 from spklink.posterior.states.enumeration import enumerate_one
@@ -11,8 +13,6 @@ from spklink.posterior.states.exactly import solve_pieces
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.optimum import find_best
 from spklink.posterior.states.seats import build_seats
-from tests.posterior.states.plain_seats import solve
-from tests.posterior.states.random_seats import random_case
 
 RATES = (0.0, 0.01, 0.2)
 

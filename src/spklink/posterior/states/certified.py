@@ -107,7 +107,9 @@ class _Bounding:
         away = np.flatnonzero(self.moves.chance < 1.0)
         low = 1.0 - self.moves.chance[away] * (1.0 + TINY) - 1e-15
         events = self.at[away]
-        self.found.narrow(events, np.maximum(low, 0.0), np.ones(len(away)), self.found.guess[events])
+        self.found.narrow(
+            events, np.maximum(low, 0.0), np.ones(len(away)), self.found.guess[events]
+        )
 
     def _refine(self, free: Mask) -> tuple[float, float]:
         """Narrow the intervals of free conversations by exact solutions with all others at their
@@ -152,7 +154,9 @@ class _Bounding:
         near, far = piece[node[entry]], piece[node[slots.other]]
         out = np.flatnonzero((near >= 0) & (far != near))
         key = np.unique(near[out] * len(node) + slots.other[out])
-        return np.minimum(sums(key // max(len(node), 1), moved[key % max(len(node), 1)], count), 1.0)
+        return np.minimum(
+            sums(key // max(len(node), 1), moved[key % max(len(node), 1)], count), 1.0
+        )
 
     def _log_sum(self, solved: Mask, inside: float) -> tuple[float, float]:
         """Interval of the log of the sum over all states.

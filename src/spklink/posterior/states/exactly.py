@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
+from spklink.posterior.inference.enumeration import NAME
 from spklink.posterior.states.beliefs import StateBeliefs
-from spklink.posterior.states.enumeration import NAME, SMALL, enumerate_all
+from spklink.posterior.states.enumeration import SMALL, enumerate_all
 from spklink.posterior.states.listing import MOST, Listing, listed, state_count
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.network import StateNetwork, StateNetworks, split, take

@@ -94,7 +94,9 @@ def conditionals(seats: Seats, place: Places) -> tuple[Floats, Floats]:
     events = Events(seats)
     found, sums = np.zeros(events.count), np.zeros(len(seats))
     person, track, right = events.person(found), events.stranger(found), events.right(found)
-    all_conditionals(seats.arrays, seats.certain, place, events.track_start, person, track, right, sums)
+    all_conditionals(
+        seats.arrays, seats.certain, place, events.track_start, person, track, right, sums
+    )
     return found, sums
 
 

@@ -95,7 +95,10 @@ def sample(seats: Seats, place: Places, *, seconds: float, seed: int = 0) -> Mar
 def planned_sweeps(seats: Seats, seconds: float) -> int:
     """As many as the time allows, in whole batches."""
     layout = seats.layout
-    small, large = np.minimum(layout.people, layout.tracks), np.maximum(layout.people, layout.tracks)
+    small, large = (
+        np.minimum(layout.people, layout.tracks),
+        np.maximum(layout.people, layout.tracks),
+    )
     tables = float((4.0 * large * (small + 1) * 2.0**small).sum())
     slots = float((np.diff(seats.slots.start) * layout.tracks[seats.node]).sum())
     wanted = seconds * SPEED / (CHAINS * 1.2 * (tables + slots) + 1.0)
@@ -136,7 +139,9 @@ def _run(
             mean += fresh / sweeps
         if len(start) > 1:
             chosen = rng.integers(0, len(start) - 1, EXCHANGES)
-            exchange_some(seats.arrays, place, *pairs, chosen, rng.random(EXCHANGES))
+            one, two = pairs[1:]
+            chances = rng.random(EXCHANGES)
+            exchange_some(seats.arrays, place, start, one, two, chosen, chances)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -86,10 +86,23 @@ class Seats:
         """What the kernels take."""
         slots, layout = self.slots, self.layout
         return SeatArrays(
-            *(layout.people, layout.tracks, layout.seat_start, layout.count_start),
-            *(self.person_start, self.place_start, self.seat, self.count, self.node),
-            *(slots.start, slots.other, slots.link, slots.later, slots.mirror),
-            *(self.weight, self.offset, self.llr),
+            people=layout.people,
+            tracks=layout.tracks,
+            seat_start=layout.seat_start,
+            count_start=layout.count_start,
+            person_start=self.person_start,
+            place_start=self.place_start,
+            seat=self.seat,
+            count=self.count,
+            node=self.node,
+            start=slots.start,
+            other=slots.other,
+            link=slots.link,
+            later=slots.later,
+            mirror=slots.mirror,
+            weight=self.weight,
+            offset=self.offset,
+            llr=self.llr,
         )
 
     def value(self, place: Places) -> float:
@@ -126,7 +139,7 @@ class SeatArrays(NamedTuple):
     person_start: Ints
     place_start: Ints
     seat: Floats
-    count: Floats
+    count: Floats  # type: ignore[assignment]  # hides a method of tuples
     node: Ints
     start: Ints
     other: Ints

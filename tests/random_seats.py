@@ -36,7 +36,9 @@ def as_table(calls):
             status = "certain" if sure is None else "possible"
             chance = "" if sure is None else repr(sure)
             rows.append(shared | {"speaker": person, "status": status, "probability": chance})
-        rows += [shared | {"speaker": "?", "status": "unknown", "probability": ""}] * call["unknown"]
+        rows += [shared | {"speaker": "?", "status": "unknown", "probability": ""}] * call[
+            "unknown"
+        ]
         rows.append(shared | {"speaker": "*", "status": "open", "probability": ""})
     return read_conversations(rows)
 

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
+from spklink.database.lists import CERTAIN, OPEN, POSSIBLE, UNKNOWN
 from spklink.database.sides import names_on
 from spklink.tables import SEPARATOR, write_csv
 
 TABLE = ("conversation", "audio", "participants")
+LONG = ("conversation", "audio", "tracks", "speaker", "status", "probability")
 KEY = ("conversation", "channel", "speaker")
 
 
@@ -20,6 +22,22 @@ def table_rows(table: Conversations, audio: Iterable[str]) -> Iterator[tuple[str
     """Rows of conversations.csv, with the name of a sound file for each or an empty text."""
     for m, (name, file) in enumerate(zip(table.ids, audio, strict=True)):
         yield name, file, SEPARATOR.join(table.names(m))
+
+
+def long_rows(
+    table: Conversations, audio: Iterable[str]
+) -> Iterator[tuple[str, str, int, str, str, float | str]]:
+    """The same of lists and tracks of any kind, a row an entry."""
+    tracks = table.sides.counts.tolist()
+    for m, (name, file) in enumerate(zip(table.ids, audio, strict=True)):
+        here = table.listing.of(m)
+        for person, possible, chance in zip(
+            table.names(m), table.possible[here], table.presence[here].tolist(), strict=True
+        ):
+            status, said = (POSSIBLE, chance) if possible else (CERTAIN, "")
+            yield name, file, tracks[m], person, status, said
+        for status in [UNKNOWN] * int(table.unknown[m]) + [OPEN] * int(table.open[m]):
+            yield name, file, tracks[m], "", status, ""
 
 
 def key_rows(table: Conversations, truth: NDArray[np.int8]) -> Iterator[tuple[str, int, str]]:
@@ -30,8 +48,12 @@ def key_rows(table: Conversations, truth: NDArray[np.int8]) -> Iterator[tuple[st
 
 
 def write_table(folder: Path, table: Conversations, audio: Iterable[str]) -> Path:
+    """conversations.csv: in the wide form where that says everything."""
     path = folder / "conversations.csv"
-    write_csv(path, TABLE, table_rows(table, audio))
+    if table.plain:
+        write_csv(path, TABLE, table_rows(table, audio))
+    else:
+        write_csv(path, LONG, long_rows(table, audio))
     return path
 
 

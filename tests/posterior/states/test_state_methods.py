@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from posterior.states import plain_states as plain
 from spklink.posterior.inference.blocks import find_blocks
 from spklink.posterior.inference.enumeration import enumerate_one as enumerate_bits
 from spklink.posterior.inference.tree import tree as tree_of_bits
+from spklink.posterior.states import trace as trace_module
 from spklink.posterior.states.blocks import solve_blocks
 from spklink.posterior.states.enumeration import enumerate_one
 from spklink.posterior.states.pieces import solve_in_pieces
@@ -31,7 +33,13 @@ def blocks(net):
     return solve_in_pieces(net, piece, small=-1.0)
 
 
-METHODS = {"tree": tree, "trace": trace, "blocks": blocks, "auto": solve_exact}
+def cases(net):
+    """The trace with so little range that nodes are taken case by case."""
+    with mock.patch.multiple(trace_module, SPREAD=5.0, SWEEPS=0):
+        return trace(net)
+
+
+METHODS = {"tree": tree, "trace": trace, "cases": cases, "blocks": blocks, "auto": solve_exact}
 
 
 def chain(n: int) -> list[tuple[int, int]]:
@@ -87,6 +95,14 @@ def test_tied_pairs_are_all_counted(method):
     assert got.log_sum[0] == pytest.approx(4e4 + 4 * np.log(3), abs=1e-9)
     assert got.entropy[0] == pytest.approx(4 * np.log(3), abs=1e-9)
     np.testing.assert_allclose(got.pair, np.tile(np.eye(3).ravel() / 3, 4), atol=1e-9)
+
+
+def test_strong_terms_are_moved_between_the_matrices():
+    """A glass this strong would else fall into hundreds of cases."""
+    net = plain.random_network([7] * 6, plain.complete(6), np.random.default_rng(5), 50.0)
+    with mock.patch.object(trace_module, "_by_cases", side_effect=AssertionError):
+        got = trace(net)
+    plain.check(net, got, plain.as_reference(enumerate_one(net), net))
 
 
 def test_long_chain_by_hand():

@@ -155,3 +155,36 @@ def test_a_tree_that_is_too_wide_is_refused():
     assert tree_cost(find_bags(net))[0] == float("inf")
     with pytest.raises(ValueError, match="22 bits"):
         tree(net)
+
+
+@pytest.mark.parametrize(("method", "n", "ties"), [("tree", 60, 0.7), ("trace", 10, 9.0)])
+def test_matches_a_peer_on_larger_ones(method, n, ties):
+    """pyAgrum, where it is installed (`make bench` does that)."""
+    gum = pytest.importorskip("pyagrum")
+    rng = np.random.default_rng([n, 2])
+    size = rng.integers(2, 6, n).tolist()
+    more = [e for e in plain.complete(n) if rng.random() < ties / (n - 1)]
+    net = plain.random_network(size, {*chain(n), *more}, rng, 1.5)
+    model, at = gum.MarkovRandomField(), 0
+    for t, own in enumerate(np.split(net.unary, np.cumsum(size)[:-1])):
+        model.add(gum.LabelizedVariable(f"x{t}", "", size[t]))
+        model.addFactor([f"x{t}"]).fillWith(np.exp(own).tolist())
+    for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
+        table = net.table[at : at + size[a] * size[b]].reshape(size[a], size[b])
+        at += table.size
+        model.addFactor([f"x{a}", f"x{b}"]).fillWith(np.exp(table).T.ravel().tolist())
+    engine = gum.ShaferShenoyMRFInference(model)
+    for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
+        engine.addJointTarget({f"x{a}", f"x{b}"})
+    engine.makeInference()
+    got = METHODS[method](net)
+    want = np.concatenate([engine.posterior(f"x{t}").toarray() for t in range(n)])
+    np.testing.assert_allclose(got.marginal, want, rtol=0, atol=1e-9)
+    at = 0
+    for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
+        joint = engine.jointPosterior({f"x{a}", f"x{b}"})
+        first = list(joint.names).index(f"x{a}")  # toarray() puts the last name first
+        table = joint.toarray() if first == 1 else joint.toarray().T
+        cells = got.pair[at : at + size[a] * size[b]].reshape(size[a], size[b])
+        at += cells.size
+        np.testing.assert_allclose(cells, table, rtol=0, atol=1e-9)

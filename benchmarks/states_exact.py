@@ -129,12 +129,12 @@ def many() -> None:
 GROWTH = (
     ("star", 2, (12, 20, 30)),
     ("star", 3, (8, 12, 18)),
-    ("star", 7, (4, 6, 8, 10, 12, 13)),
+    ("star", 7, (4, 6, 8, 10, 12)),
     ("chain", 7, (10, 100, 1000, 10000)),
     ("chain", 50, (10, 1000)),
     ("network", 2, (100, 500, 1499)),
     ("network", 3, (30, 100, 300)),
-    ("network", 7, (30, 60, 100, 300)),
+    ("network", 7, (10, 20, 30)),
 )
 
 
@@ -150,9 +150,13 @@ def peers(network: StateNetwork, ours: float, marginal: np.ndarray, width: float
         work = pyagrum(network) if width <= PEER_BITS and len(network) <= 1000 else None
     except ImportError:
         work = None
-    if work is not None:
-        assert np.allclose(work(), marginal, atol=1e-9)
-    return [*cells, ratio(once(work), ours) if work else "-"]
+    if work is None:
+        return [*cells, "-"]
+    theirs = work()
+    if not np.isfinite(theirs).all():  # it does not scale its sums
+        return [*cells, "not a number"]
+    assert np.allclose(theirs, marginal, atol=1e-9)
+    return [*cells, ratio(once(work), ours)]
 
 
 def growth() -> None:

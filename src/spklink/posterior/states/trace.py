@@ -49,7 +49,7 @@ from spklink.posterior.states.network import StateNetwork, turned
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-LIMIT = 36.0  # log2 of the configurations
+LIMIT = 40.0  # log2 of the configurations; budgets mostly end before
 SWEEPS = 12  # in which terms are moved between matrices before a node is taken case by case
 OPERATIONS_CALL = 1.5e6  # seconds x 1e9 on one core; the others are those of two states
 

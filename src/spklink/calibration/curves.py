@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from spklink.calibration.table import KINDS, find_kind
 from spklink.errors import SpklinkError
-from spklink.json_files import ANYTHING, Each, misfit, read_json
-from spklink.tables import write_json
+from spklink.json_files import ANYTHING, Each, json_in, misfit
+from spklink.tables import Content, read_table, write_json
 
 Floats = NDArray[np.float64]
 # Seconds of speech; less counts as this. Numerical: the logarithm stays finite. Any value below the
@@ -31,7 +31,8 @@ SHORTEST = 0.1
 # Seconds at which l is 0. A choice: about the median of real calls (11 s, docs/recognizer.md), so
 # that scale and offset tell of a usual pair.
 USUAL = 10.0
-Saved = str | PathLike[str] | Mapping[str, Any]  # a calibration in a file, or what is in it
+# A calibration in a file, what is in it, or that file as it was when it was read.
+Saved = str | PathLike[str] | Mapping[str, Any] | Content
 LARGEST = 1e100  # of the numbers of a saved curve: what it makes of scores is still a number
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
 STEP = (float, None, Each((float, None)))  # of learning: a scale, or several values
@@ -165,7 +166,11 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
 
 def read_saved(saved: Saved) -> dict[str, Any]:
     """What `save` wrote, from its file or as it was handed over."""
-    found = saved if isinstance(saved, Mapping) else read_json(saved)
+    if isinstance(saved, Mapping):
+        found: Any = saved
+    else:
+        content = read_table(saved)
+        found = json_in(content.data, content.path)
     if wrong := misfit(found, SAVED):
         raise no_calibration(saved, wrong)
     return dict(found)
@@ -173,6 +178,8 @@ def read_saved(saved: Saved) -> dict[str, Any]:
 
 def name_of(saved: Saved) -> str:
     """What messages call it."""
+    if isinstance(saved, Content):
+        return str(saved.path)
     return "calibration" if isinstance(saved, Mapping) else str(saved)
 
 

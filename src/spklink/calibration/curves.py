@@ -105,6 +105,10 @@ class Line:
         slope = np.maximum(self.scale + self.scale_speech * speech, 0.0)
         return self._floored(slope * scores + self.offset + self.offset_speech * speech)
 
+    def slope(self, speech: float) -> float:
+        """How steep it is with so much speech."""
+        return self.scale + self.scale_speech * speech
+
     def _floored(self, line: Floats) -> Floats:
         return line if self.floor is None else floored(line, self.floor)
 
@@ -214,7 +218,8 @@ def _check_line(line: Line) -> None:
     numbers += [x for x in maybe if x is not None]
     if any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in numbers):
         raise ValueError("its values are not numbers")
-    if not np.isfinite(numbers).all() or line.scale < 0.0 or (line.floor or 0.0) > 0.0:
+    rises = max(line.slope(line.speech_low or 0.0), line.slope(line.speech_high or 0.0)) >= 0.0
+    if not np.isfinite(numbers).all() or not rises or (line.floor or 0.0) > 0.0:
         raise ValueError("its numbers are not finite, its scale is below or its floor above 0")
     if max(map(abs, numbers)) > LARGEST:
         raise ValueError(f"a number beyond {LARGEST:g}")

@@ -15,6 +15,7 @@ import pytest
 
 import spklink
 from spklink import tables
+from spklink.report import figures
 from spklink.runs import folder as folders
 from spklink.runs.folder import load
 
@@ -62,6 +63,8 @@ def test_a_full_disk_leaves_the_earlier_results(files, tmp_path, monkeypatch, ru
 def test_a_full_disk_leaves_the_earlier_report(files, tmp_path, monkeypatch):
     """Its page, its numbers and all of its figures."""
     out = tmp_path / "out"
+    drawn = dict.fromkeys(figures.FIGURES, ("<svg></svg>", b"%PDF"))
+    monkeypatch.setattr(figures, "draw_all", lambda _: drawn)
     assigned(files, out, 1)
     spklink.write_report(out)
     (out / "figures" / "mine.txt").write_text("a person's own")

@@ -132,9 +132,7 @@ def simulate_table(
     return _scored(table, speakers_on(table, truth), table.speakers, world, eer, rng)
 
 
-def simulate_meetings(
-    plan: Plan, world: str, eer: float, rng: np.random.Generator
-) -> Simulation:
+def simulate_meetings(plan: Plan, world: str, eer: float, rng: np.random.Generator) -> Simulation:
     """Sessions of several people, and scores between all that their lists link."""
     table, on_side = as_meetings(draw_sessions(plan, rng), plan.people)
     number = {name: k for k, name in enumerate(table.speakers)}

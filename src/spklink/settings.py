@@ -299,12 +299,24 @@ class EntropyOptions(TypedDict, total=False):
 
 class SimulateOptions(TypedDict, total=False):
     shape: Annotated[
-        str, Option("Who talks to whom.", "cgn", choices=("cgn", "pairs", "star", "network"))
+        str,
+        Option(
+            "Who talks to whom.", "cgn", choices=("cgn", "pairs", "star", "network", "meetings")
+        ),
     ]
     conversations: Annotated[
         int | None,
         Option("Number of them, else 348 (cgn), 696 (pairs), 100.", None, most=MOST_SIMULATED),
     ]
+    people: Annotated[
+        int | None, Option("People of all meetings, else 30.", None, least=2, most=MOST_SIMULATED)
+    ]
+    tracks: Annotated[
+        str | None, Option("Tracks a meeting, fewest and most (3-6), or one number.", None)
+    ]
+    missing: Annotated[float, Option("Share of the people at meetings who are not listed.", 0.0)]
+    absent: Annotated[float, Option("Share of names for which one more is listed, not there.", 0.0)]
+    placeholders: Annotated[float, Option("Share of the people at meetings listed as ?.", 0.0)]
     world: World
     eer: Eer
     seed: Seed

@@ -121,6 +121,11 @@ def simulate(
     made = source.simulate(
         shape=options["shape"],
         conversations=options["conversations"],
+        people=options["people"],
+        tracks=options["tracks"],
+        missing=options["missing"],
+        absent=options["absent"],
+        placeholders=options["placeholders"],
         world=options["world"],
         eer=options["eer"],
         seed=options["seed"],

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from spklink.database.conversations import Conversations
-from spklink.database.lists import CERTAIN, OPEN, POSSIBLE, UNKNOWN
-from spklink.database.sides import names_on
+from spklink.database.lists import CERTAIN, OPEN, OTHERS, POSSIBLE, SOMEBODY, UNKNOWN
 from spklink.tables import SEPARATOR, write_csv
 
 TABLE = ("conversation", "audio", "participants")
+TRACKS = "tracks"  # a further column where a table is not plain
 LONG = ("conversation", "audio", "tracks", "speaker", "status", "probability")
 KEY = ("conversation", "channel", "speaker")
 
 
-def table_rows(table: Conversations, audio: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def table_columns(table: Conversations) -> tuple[str, ...]:
+    return TABLE if table.plain else (*TABLE, TRACKS)
+
+
+def table_rows(table: Conversations, audio: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """Rows of conversations.csv, with the name of a sound file for each or an empty text."""
     for m, (name, file) in enumerate(zip(table.ids, audio, strict=True)):
-        yield name, file, SEPARATOR.join(table.names(m))
+        row = name, file, SEPARATOR.join(_entries(table, m))
+        yield row if table.plain else (*row, str(table.sides.counts[m]))
 
 
 def long_rows(
@@ -40,24 +42,43 @@ def long_rows(
             yield name, file, tracks[m], "", status, ""
 
 
-def key_rows(table: Conversations, truth: NDArray[np.int8]) -> Iterator[tuple[str, int, str]]:
-    """Rows of key.csv: who is on which channel, counted from 1."""
-    for m, name in enumerate(table.ids):
-        for channel, speaker in enumerate(names_on(table, m, int(truth[m])), start=1):
-            yield name, channel, speaker
+def _entries(table: Conversations, m: int) -> Iterator[str]:
+    """One participant list as it is written; whoever is possible is so with one half."""
+    for name, possible in zip(table.names(m), table.possible[table.listing.of(m)], strict=True):
+        yield f"{SOMEBODY}{name}" if possible else name
+    yield from [SOMEBODY] * int(table.unknown[m])
+    if table.open[m]:
+        yield OTHERS
 
 
-def write_table(folder: Path, table: Conversations, audio: Iterable[str]) -> Path:
-    """conversations.csv: in the wide form where that says everything."""
-    path = folder / "conversations.csv"
-    if table.plain:
-        write_csv(path, TABLE, table_rows(table, audio))
+def _wide_will_do(table: Conversations) -> bool:
+    """Whether the wide form says everything: no probabilities of one's own, no names that look
+    like its marks."""
+    usual = (table.presence[table.possible] == 0.5).all()
+    return bool(usual) and not any(name[0] in (SOMEBODY, OTHERS) for name in table.speakers)
+
+
+def key_rows(table: Conversations, on_side: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+    """Rows of key.csv: who is on which channel, counted from 1; `on_side` has a name a side."""
+    for side, (m, track) in enumerate(
+        zip(table.sides.conversation.tolist(), table.sides.position.tolist(), strict=True)
+    ):
+        yield table.ids[m], track + 1, on_side[side]
+
+
+def write_table(
+    folder: Path, table: Conversations, audio: Iterable[str], name: str = "conversations.csv"
+) -> Path:
+    """A table of conversations, in the wide form where that says everything."""
+    path = folder / name
+    if _wide_will_do(table):
+        write_csv(path, table_columns(table), table_rows(table, audio))
     else:
         write_csv(path, LONG, long_rows(table, audio))
     return path
 
 
-def write_key(folder: Path, table: Conversations, truth: NDArray[np.int8]) -> Path:
+def write_key(folder: Path, table: Conversations, on_side: Sequence[str]) -> Path:
     path = folder / "key.csv"
-    write_csv(path, KEY, key_rows(table, truth))
+    write_csv(path, KEY, key_rows(table, on_side))
     return path

@@ -384,7 +384,8 @@ def write_database(
         with replacing(path) as file:
             soundfile.write(file, samples, RATE, subtype="ULAW", format="WAV")
     listed = write_table(folder, table, [f"audio/{path.name}" for path in paths])
-    return [listed, write_key(folder, table, truth), *paths]
+    on_side = [table.speakers[who] for who in on_channel.ravel().tolist()]
+    return [listed, write_key(folder, table, on_side), *paths]
 
 
 def demo_calls(rng: Rng) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from spklink.posterior.states.seats import Places, Seats, fix
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+MOST_CELLS = 1 << 26  # entries of all tables of one piece that are ever made: half a gigabyte
 Solve = Callable[[StateNetwork], StateBeliefs | None]  # one piece; None: it cannot be afforded
 
 
@@ -40,12 +41,33 @@ class ExactPart:
 def solve_pieces(seats: Seats, solve: Solve, *, pairs: bool = False) -> ExactPart:
     """Every piece that is small enough, or that `solve` can solve; `pairs` asks for `both`."""
     good = _listable(seats)
+    listing, entries = _listed(seats, good)
+    heavy = _heavy(listing)
+    if heavy.any():
+        good[np.flatnonzero(good)[heavy]] = False
+        listing, entries = _listed(seats, good)
+    inner = _solved(listing, solve, pairs=pairs)
+    return inner if good.all() else _among(seats, good, entries, inner)
+
+
+def _listed(seats: Seats, good: Mask) -> tuple[Listing, Ints]:
+    """The good conversations with their states, and which entries they have."""
     if good.all():
-        return _solved(listed(seats), solve, pairs=pairs)
+        return listed(seats), np.arange(len(seats.node))
     nowhere = seats.layout.tracks[seats.node]
     part, entries = fix(seats, nowhere, good)
-    inner = _solved(listed(part), solve, pairs=False)
-    return _among(seats, good, entries, inner)
+    return listed(part), entries
+
+
+def _heavy(listing: Listing) -> Mask:
+    """(n,) conversations of pieces whose tables would be too large to make: a link of two sessions
+    of six has a hundred million entries."""
+    seats, size = listing.seats, np.diff(listing.start).astype(np.float64)
+    piece = seats.components()
+    pairs = np.unique(seats.node[seats.first] * len(seats) + seats.node[seats.second])
+    a, b = pairs // max(len(seats), 1), pairs % max(len(seats), 1)
+    cells = np.bincount(piece[a], size[a] * size[b], int(piece.max(initial=-1)) + 1)
+    return np.asarray(cells[piece] > MOST_CELLS)
 
 
 def _listable(seats: Seats) -> Mask:
@@ -127,11 +149,12 @@ class _Draft:
 
 
 def _among(seats: Seats, good: Mask, entries: Ints, inner: ExactPart) -> ExactPart:
-    """The same among all conversations, each other one a piece that is not solved."""
-    more = int((~good).sum())
+    """The same among all conversations; the pieces of the others are not solved."""
+    found, others = np.unique(seats.components()[~good], return_inverse=True)
+    more = len(found)
     piece = np.empty(len(seats), np.int64)
     piece[good] = inner.piece
-    piece[~good] = len(inner.solved) + np.arange(more)
+    piece[~good] = len(inner.solved) + others.reshape(-1)
     events = Events(seats)
     guess = np.zeros(events.count)
     guess[good[events.node]] = inner.guess
@@ -145,4 +168,14 @@ def _among(seats: Seats, good: Mask, entries: Ints, inner: ExactPart) -> ExactPa
         place=place,
         method=inner.method + [""] * more,
         ties=np.concatenate([inner.ties, np.zeros(more, np.int64)]),
+        both=None if inner.both is None else _all_both(seats, good, inner.both),
     )
+
+
+def _all_both(seats: Seats, good: Mask, inner: Floats) -> Floats:
+    """Joint probabilities of all links; 0 where nothing is solved."""
+    tracks, node = seats.layout.tracks, seats.node
+    wide = tracks[node[seats.first]] * tracks[node[seats.second]]
+    both = np.zeros(int(wide.sum()))
+    both[np.repeat(good[node[seats.first]], wide)] = inner
+    return both

@@ -86,11 +86,12 @@ def exchange_better(net, place, start, one, two, least):  # type: ignore[no-unty
 
 @nb.njit(cache=True, nogil=True)
 def exchange_some(net, place, start, one, two, chosen, chance):  # type: ignore[no-untyped-def]
-    """Exchange the chosen pairs with the probability that keeps the distribution (Metropolis)."""
+    """Draw one of the two states that each of the chosen pairs can have: exchanged or not. Accepted
+    whenever it is as good, an exchange tried an even number of times would never be seen."""
     for m in range(len(chosen)):
         mine = slice(start[chosen[m]], start[chosen[m] + 1])
         gain = exchange(net, place, one[mine], two[mine])
-        if not (gain >= 0.0 or chance[m] < np.exp(gain)):
+        if not chance[m] * (1.0 + np.exp(-gain)) < 1.0:
             exchange(net, place, one[mine], two[mine])
 
 

@@ -173,15 +173,16 @@ def _list(seats: Seats, kind: Ints, shapes: list[tuple[Ints, Ints, Ints]]) -> Li
         size[nodes] = kept.sum(axis=1)
         rows, which = np.nonzero(kept)
         parts.append((nodes[rows], which, unary[rows, which]))
-    node = np.concatenate([part[0] for part in parts])
+    none = np.zeros(0, np.int64)
+    node = np.concatenate([none, *(part[0] for part in parts)])
     order = np.argsort(node, kind="stable")
     return Listing(
         seats=seats,
         kind=kind,
         shapes=shapes,
         start=np.concatenate([[0], np.cumsum(size)]),
-        which=np.concatenate([part[1] for part in parts])[order],
-        unary=np.concatenate([part[2] for part in parts])[order],
+        which=np.concatenate([none, *(part[1] for part in parts)])[order],
+        unary=np.concatenate([none.astype(np.float64), *(part[2] for part in parts)])[order],
     )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from spklink.posterior.states.exchange import exchanged
 from spklink.posterior.states.matching import best, draw, value
+from spklink.posterior.states.products import draw_quickly
 from spklink.posterior.states.seats import Places, Seats, conditional
 
 LEAST = 1e-9  # gain that rounding could not feign, relative to the values at hand
@@ -158,7 +159,8 @@ def _sweep(net, place, heat, chance):  # type: ignore[no-untyped-def]
         conditional(net, place, i, table)
         terms = net.count[net.count_start[i] : net.count_start[i + 1]]
         own = place[net.person_start[i] : net.person_start[i + 1]]
-        draw(table / heat, terms / heat, chance[i], own)
+        if not draw_quickly(table / heat, terms / heat, chance[i], own):
+            draw(table / heat, terms / heat, chance[i], own)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -6,7 +6,8 @@ exchanged wherever both are listed. What is averaged is that distribution itself
 
 The chains begin at different states; their spread, within and between, gives an interval of 99 %
 under the premise that they have seen everything. Nothing proves that, so the answer is called an
-estimate, says how well the chains agree, and is as wide as they lie apart where they do not.
+estimate, says how well the chains agree, and is as wide as they lie apart where they do not. They
+run until all figures are narrow, or as long as the budget allows.
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ from spklink.posterior.states.exchange import common_pairs, exchange_some
 from spklink.posterior.states.marginals import Events, Marginals, one_conditional
 from spklink.posterior.states.matching import draw
 from spklink.posterior.states.optimum import cooled
+from spklink.posterior.states.products import draw_quickly, figures_and_draw
 from spklink.posterior.states.seats import Places, Seats, conditional
 
 Floats = NDArray[np.float64]
 NAME = "sample"
 CHAINS = 4
 BATCHES = 10  # of each chain, whose means tell the error
-SWEEPS = 2000  # of each chain at most; a tenth of it at least, and a fifth before anything counts
-FEWEST = 50
+SWEEPS = 3200  # of each chain at most
+FEWEST = 100  # and at least; half of these come first and do not count
+NARROW = 0.005  # half an interval that needs no more sweeps
 EXCHANGES = 20  # pairs of people after each sweep
 QUANTILE = 2.7  # standard errors: 99 % of Student's distribution with 39 degrees of freedom
-AGREE = 1.05  # potential scale reduction up to which chains are said to agree
-SPEED = 1e8  # slots and table entries a second
+APART = 0.01  # how improbable differences of chains are, if they see the same, that widen a figure
+SPEED = 2.3e8  # slots and table entries a second
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,32 @@ class Chains:
         noise = 1e-12  # figures that never move agree
         return np.asarray(np.sqrt((total + noise) / (within + noise)))
 
+    def apart(self, chance: float) -> NDArray[np.bool_]:
+        """(events,) whose chains differ more than they would with this chance, were all alike: a
+        test of the means of chains against those of batches."""
+        from scipy.stats import f
+
+        chains, batches = self.means.shape[:2]
+        most = float(f.isf(chance, chains - 1, chains * (batches - 1)))
+        limit = np.sqrt((batches - 1 + most) / batches)
+        return np.asarray(self.reduction() > limit)
+
+    def agree(self) -> bool:
+        """Whether no figure is apart, so many as there are."""
+        return not self.apart(APART / max(self.means.shape[2], 1)).any()
+
+    def spread(self) -> float:
+        """By how much chains differ about the figure that they differ about most."""
+        return float(np.ptp(self.means.mean(axis=1), axis=0).max(initial=0.0))
+
+    def narrow(self) -> bool:
+        low, high = self.interval()
+        return bool(self.agree() and (high - low).max(initial=0.0) <= 2.0 * NARROW)
+
     def interval(self) -> tuple[Floats, Floats]:
         mean, half = self.mean(), QUANTILE * self.error()
         low, high = mean - half, mean + half
-        apart = self.reduction() > AGREE
+        apart = self.apart(APART)
         chains = self.means.mean(axis=1)
         low = np.where(apart, np.minimum(low, chains.min(axis=0)), low)
         high = np.where(apart, np.maximum(high, chains.max(axis=0)), high)
@@ -74,11 +99,9 @@ class Chains:
 
 def sample(seats: Seats, place: Places, *, seconds: float, seed: int = 0) -> Marginals:
     """Estimates from chains that begin at the best state found and at others."""
-    sweeps = planned_sweeps(seats, seconds)
-    chains = run_chains(seats, place, sweeps, seed)
+    chains = run_chains(seats, place, planned_sweeps(seats, seconds), seed)
     low, high = chains.interval()
-    worst = float(chains.reduction().max(initial=1.0))
-    told = "agree" if worst <= AGREE else "do not agree"
+    told = "agree" if chains.agree() else f"do not agree, by up to {chains.spread():.2g}"
     return Marginals(
         method=NAME,
         certainty=ESTIMATED,
@@ -88,7 +111,7 @@ def sample(seats: Seats, place: Places, *, seconds: float, seed: int = 0) -> Mar
         low=low,
         high=high,
         log_sum=(-np.inf, np.inf),
-        reason=f"{CHAINS} chains of {sweeps} sweeps {told} (scale reduction {worst:.2f})",
+        reason=f"{CHAINS} chains of {chains.sweeps} sweeps {told}",
     )
 
 
@@ -106,15 +129,28 @@ def planned_sweeps(seats: Seats, seconds: float) -> int:
 
 
 def run_chains(seats: Seats, place: Places, sweeps: int, seed: int) -> Chains:
+    """Chains of at least FEWEST sweeps, twice as many as before until all is narrow."""
     events, pairs = Events(seats), common_pairs(seats)
-    means = np.zeros((CHAINS, BATCHES, events.count))
-    for chain in range(CHAINS):
-        rng = np.random.default_rng([seed, chain])
-        here = place.copy() if chain == 0 else cooled(seats, place, rng)
-        _run(seats, here, sweeps // 5, rng, pairs, None)
-        for batch in range(BATCHES):
-            _run(seats, here, sweeps // BATCHES, rng, pairs, means[chain, batch])
-    return Chains(means, sweeps)
+    rngs = [np.random.default_rng([seed, chain]) for chain in range(CHAINS)]
+    here = [place.copy(), *(cooled(seats, place, rng) for rng in rngs[1:])]
+    means, done, each = np.zeros((CHAINS, BATCHES, events.count)), 0, FEWEST // BATCHES
+    for chain, rng in enumerate(rngs):
+        _run(seats, here[chain], FEWEST // 2, rng, pairs, None)
+    while True:
+        for chain, rng in enumerate(rngs):
+            for batch in range(done, BATCHES):
+                _run(seats, here[chain], each, rng, pairs, means[chain, batch])
+        found = Chains(means, each * BATCHES)
+        if 2 * found.sweeps > sweeps or found.narrow():
+            return found
+        means, done, each = _halved(means), BATCHES // 2, 2 * each
+
+
+def _halved(means: Floats) -> Floats:
+    """Every two batches as one, and room for as many again."""
+    halved = np.zeros_like(means)
+    halved[:, : BATCHES // 2] = (means[:, ::2] + means[:, 1::2]) / 2.0
+    return halved
 
 
 def _run(
@@ -152,6 +188,16 @@ def _sweep(net, certain, place, chance, track_start, parts, counted):  # type: i
         table = np.empty((net.people[i], net.tracks[i]))
         conditional(net, place, i, table)
         terms = net.count[net.count_start[i] : net.count_start[i + 1]]
-        if counted:
+        first, last = net.person_start[i], net.person_start[i + 1]
+        own = place[first:last]
+        if not counted:
+            if not draw_quickly(table, terms, chance[i], own):
+                draw(table, terms, chance[i], own)
+            continue
+        here = person[net.place_start[first] : net.place_start[last]]
+        here = here.reshape(net.people[i], net.tracks[i] + 1)
+        others, sure = track[track_start[i] : track_start[i + 1]], certain[first:last]
+        right[i] = figures_and_draw(table, terms, sure, chance[i], here, others, own)
+        if right[i] < 0.0:
             one_conditional(net, certain, i, table, terms, track_start, person, track, right)
-        draw(table, terms, chance[i], place[net.person_start[i] : net.person_start[i + 1]])
+            draw(table, terms, chance[i], own)

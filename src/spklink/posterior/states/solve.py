@@ -91,7 +91,7 @@ def solve_piece(seats: Seats, start: Places | None, budget: Budget, seed: int) -
     found = _bounded(seats, place, budget)
     if found is not None and (found.high - found.low).max(initial=0.0) <= WIDE:
         return found
-    estimate = sample(seats, place, seconds=budget.seconds / 4.0, seed=seed)
+    estimate = sample(seats, place, seconds=budget.seconds / 2.0, seed=seed)
     if found is None:
         return estimate
     low, high = np.maximum(found.low, 0.0), np.minimum(found.high, 1.0)

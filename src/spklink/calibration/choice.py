@@ -131,11 +131,13 @@ def calibrated(
     known: Labels | None = None,
     weight: Weight | None = None,
     rate: float = 0.0,
+    again: float | None = None,
     options: Options | None = None,
     tell: Tell | None = None,
 ) -> Calibrated:
     """The posterior under the chosen calibration. Without a `weight` that of the paper is used,
-    unless known channels ask for another. `rate` is that of list errors (module `list_errors`)."""
+    unless known channels ask for another. `rate` is that of list errors (module `list_errors`),
+    `again` a scale to go on from (module `label_free`)."""
     solver = _solver(conversations, pairs, known, rate, options)
     rule = weight or choice.rule()
     if choice.source != LABELFREE:
@@ -146,7 +148,7 @@ def calibrated(
     choice.kind_for(pairs)
     if not hopeless and not (missing and choice.fallback is not None):
         try:
-            learned = _learn(pairs, solver(rule), choice, tell)
+            learned = _learn(pairs, solver(rule), choice, tell, again)
             better = None
             if weight is None and conversations.plain:
                 llr = pairs.calibrated(learned.calibration)
@@ -221,9 +223,10 @@ def _learn(
     solver: Callable[[Floats], Solution],
     choice: Choice,
     tell: Tell | None,
+    again: float | None = None,
 ) -> LabelFree:
-    kind = choice.kind_for(pairs)
-    return label_free(pairs, solver, kind, wrong_lists=choice.wrong_lists, tell=tell)
+    kind, wrong = choice.kind_for(pairs), choice.wrong_lists
+    return label_free(pairs, solver, kind, wrong_lists=wrong, again=again, tell=tell)
 
 
 def _known_rule(

@@ -12,10 +12,91 @@ if TYPE_CHECKING:
     from spklink.measures.entropy import Level
     from spklink.measures.evaluation import Evaluation, Row
     from spklink.measures.reliability import Marginals, Reliability
+    from spklink.measures.seats import SeatEvaluation, SeatRow
     from spklink.runs.paper import SimulatedRow
 
 
 def evaluation(result: Evaluation) -> None:
+    """All that was measured: the paper's tables, and the answer in full where there is one."""
+    if result.seats is None or result.all.cliques:
+        _paper_tables(result)
+    if result.seats is not None:
+        text()
+        seats(result.seats)
+
+
+def seats(found: SeatEvaluation) -> None:
+    """Tracks, conversations, presence and lists, with nothing given."""
+    tracks = found.tracks
+    text(
+        f"With nothing given, not even that the lists are right (rate of list errors "
+        f"{found.rate:.2g}{', estimated' if found.estimated else ''}):"
+    )
+    table(
+        ["conversations", "cliques", "bits", "wrong", "E"],
+        [
+            (name, row.cliques, _figure(row, "cross_entropy_bits"), row.clique_errors, share)
+            for name, row in (
+                *((row.conversations, row) for row in found.by_size),
+                ("resolvable", found.resolvable),
+                ("all", found.all),
+            )
+            for share in (percent(row.clique_error_rate),)
+        ],
+        title="Cross entropy a conversation, cliques with a wrong track",
+    )
+    table(
+        ["tracks", "number", "wrong"],
+        [
+            ("named", tracks.named, tracks.wrong_named),
+            ("someone else", tracks.strangers, tracks.wrong_strangers),
+            ("settled", tracks.settled, tracks.wrong_settled),
+        ],
+        title="Tracks with a key (resolvable cliques)",
+    )
+    text(
+        f"{tracks.tracks} tracks: expected wrong {number(tracks.expected_wrong, 2)}, observed "
+        f"{tracks.wrong_named + tracks.wrong_strangers}; {number(tracks.cross_entropy_bits, 4)} "
+        f"bits a track; {tracks.unusable} unusable; {found.wrong_conversations} of "
+        f"{found.conversations} conversations have a wrong one"
+    )
+    text()
+    _reliability(tracks.reliability, "Reliability of the answers about tracks")
+    _chances(found)
+
+
+def _chances(found: SeatEvaluation) -> None:
+    """Who is there, and which lists are wrong."""
+    table(
+        [
+            *("", "number", "so", "expected", "errors", "expected", "Brier", "bits"),
+            *("ROC area", "recall", "precision"),
+        ],
+        [
+            (
+                name,
+                one.count,
+                one.observed,
+                number(one.expected, 2),
+                one.errors,
+                number(one.expected_errors, 2),
+                number(one.brier, 4),
+                number(one.cross_entropy_bits, 4),
+                number(one.area, 3),
+                percent(one.recall),
+                percent(one.precision),
+            )
+            for name, one in (
+                ("a listed person is there", found.presence),
+                ("a list is wrong", found.lists),
+            )
+        ],
+        title="Presence, and lists that are wrong (somebody certain is absent); errors at .5",
+    )
+    _reliability(found.lists.reliability, "Reliability of: this list is wrong", "predicted")
+
+
+def _paper_tables(result: Evaluation) -> None:
     """Tables 2 and 3, totals, reliability."""
     rows = [*((str(row.conversations), row) for row in result.by_size)]
     totals = [
@@ -67,9 +148,9 @@ def marginals(found: Marginals, title: str) -> None:
     )
 
 
-def _reliability(bins: list[Reliability], title: str) -> None:
+def _reliability(bins: list[Reliability], title: str, predicted: str = "predicted right") -> None:
     table(
-        ["probability", "number", "predicted right", "observed", "95 % interval"],
+        ["probability", "number", predicted, "observed", "95 % interval"],
         [
             (
                 f"{b.low:g} to {b.high:g}",
@@ -105,7 +186,7 @@ def _table_3(name: str, row: Row) -> tuple[Any, ...]:
     )
 
 
-def _figure(row: Row | Evaluation, name: str, digits: int = 4) -> str:
+def _figure(row: Row | SeatRow | Evaluation, name: str, digits: int = 4) -> str:
     """A figure, or its two ends where it is not exact."""
     value: float | None = getattr(row, name)
     if value is None and name in row.intervals:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
+from spklink.database.labels import Labels
 from spklink.measures.reliability import (
     Marginals,
     Reliability,
@@ -24,6 +25,7 @@ from spklink.measures.reliability import (
     measure_marginals,
     reliability,
 )
+from spklink.measures.seats import SeatEvaluation
 from spklink.posterior.likelihood import Model, restrict
 from spklink.posterior.posterior import Options, Posterior, solve
 from spklink.posterior.truth import CliqueScores, score_cliques
@@ -81,8 +83,14 @@ class Evaluation(Shown):
     reliability: list[Reliability]
     marginals: Marginals
     intervals: Intervals = field(default_factory=dict)  # of the totals that are not exact
+    seats: SeatEvaluation | None = None  # nothing given, not even that the lists are right
 
     def as_json(self) -> dict[str, Any]:
+        if self.seats is None:
+            return self._paper_json()
+        return (self._paper_json() if self.all.cliques else {}) | {"seats": self.seats.as_json()}
+
+    def _paper_json(self) -> dict[str, Any]:
         totals = {k: v for k, v in self.intervals.items() if k == "cross_entropy_bits"}
         expected = {k: v for k, v in self.intervals.items() if k == "expected_clique_errors"}
         return {
@@ -107,6 +115,12 @@ class Evaluation(Shown):
 
     def _sentence(self) -> str:
         resolvable = self.resolvable
+        if self.seats is not None and not self.all.cliques:
+            tracks = self.seats.tracks
+            return (
+                f"{tracks.tracks} tracks with a key in resolvable cliques, "
+                f"{tracks.wrong_named + tracks.wrong_strangers} wrong"
+            )
         return (
             f"{self.total} conversations with a key, {self.wrong} wrong in resolvable cliques; "
             f"{resolvable.clique_errors} of {resolvable.cliques} resolvable cliques wrong"
@@ -162,6 +176,34 @@ def evaluate(
         reliability=reliability(best, ~scores.wrong[open_]),
         marginals=measure_marginals(posterior.exchanged[counted], truth[counted]),
         intervals=intervals,
+    )
+
+
+def of_seats(seats: SeatEvaluation, key: Labels) -> Evaluation:
+    """An evaluation without the paper's tables: of conversations that one bit cannot tell."""
+    nothing, nowhere = np.zeros(0), np.zeros(0, np.bool_)
+    empty = Row(
+        conversations=None,
+        configurations=None,
+        **table_row(nothing, nothing, nowhere, nowhere),
+        recalibrated_bits=None,
+        scale_ratio=None,
+    )
+    return Evaluation(
+        total=seats.conversations,
+        wrong=seats.wrong_conversations,
+        without_key=len(key.exchanged) - seats.conversations,
+        foreign_key_rows=key.foreign,
+        cross_entropy_bits=None,
+        by_size=[],
+        resolvable=empty,
+        at_least_two=empty,
+        all=empty,
+        expected_clique_errors=None,
+        implied_errors=(0, 0),
+        reliability=[],
+        marginals=measure_marginals(nothing, np.zeros(0, np.int8)),
+        seats=seats,
     )
 
 

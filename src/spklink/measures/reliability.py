@@ -7,6 +7,7 @@ ones is held against the mean probability of a bin. `hide_known` does so without
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from math import isfinite
 from typing import Any
@@ -70,9 +71,11 @@ def bins_json(bins: list[Reliability], name: str) -> list[dict[str, Any]]:
     ]
 
 
-def reliability(probability: Floats, right: NDArray[np.bool_]) -> list[Reliability]:
+def reliability(
+    probability: Floats, right: NDArray[np.bool_], bounds: Sequence[float] = RELIABILITY_EDGES
+) -> list[Reliability]:
     """Predicted against observed share of right answers, in bins of their probability."""
-    edges = np.array(RELIABILITY_EDGES)
+    edges = np.array(bounds)
     place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, len(edges) - 2)
     bins = []
     for k in range(len(edges) - 1):

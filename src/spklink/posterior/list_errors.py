@@ -18,7 +18,7 @@ from spklink.errors import SpklinkError
 
 Floats = NDArray[np.float64]
 AUTO = "auto"
-ERRORS, LISTINGS = 0.5, 100.0  # what the prior is worth: half an error in a hundred listings
+ERRORS, LISTINGS = 0.5, 20.0  # what the prior is worth: half an error in twenty listings
 FIRST = 0.01  # rate with which estimating begins
 ROUNDS = 12  # of two steps each
 SETTLED = 0.02  # by this share of itself the rate may still move

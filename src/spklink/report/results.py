@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.sides import names_on
-from spklink.measures.evaluation import Evaluation, evaluate
+from spklink.measures.evaluation import Evaluation
 from spklink.posterior.posterior import Posterior, solve
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_run, solving
 from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.measure import measured
 from spklink.runs.result import Result, summary
 from spklink.runs.stages import Stages
 from spklink.sound.speech_table import SpeechTable
@@ -87,9 +88,7 @@ def read_results(
     labels = _labels(inputs, "key", table)
     if labels is not None and evaluation is None:
         with stages.stage("measuring"):
-            evaluation = evaluate(
-                solved.posterior, labels.bits, foreign_key_rows=labels.foreign, options=how
-            )
+            evaluation = measured(solved, labels)
     unaided = solved.posterior
     if solved.evidence.known is not None:
         with stages.stage("solving without the known channels"):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from spklink.database.conversations import read_conversations
-from spklink.database.labels import read_key
+from spklink.database.labels import Labels, read_key
 from spklink.errors import SpklinkError
 from spklink.measures import evaluation
 from spklink.measures.detection import Detection
 from spklink.measures.detection import measure as measure_scores
 from spklink.measures.evaluation import Evaluation
 from spklink.measures.reliability import Marginals, hide_known
+from spklink.measures.seats import evaluate_seats
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_evidence, read_run, solving
 from spklink.runs.result import Result
@@ -29,7 +31,8 @@ def evaluate(
     workers: int | None = None,
     stages: Stages | None = None,
 ) -> Evaluation:
-    """How good the probabilities are (the paper's Tables 2 and 3), given the truth.
+    """How good the probabilities are, given the truth: the paper's Tables 2 and 3 where lists are
+    taken to be right, and where they may be wrong tracks, presence and lists with nothing given.
 
     `result` is what `link` or `assign` returned, or a folder that they wrote; `key` a file, a
     DataFrame or rows: conversation,channel,speaker.
@@ -38,12 +41,20 @@ def evaluate(
     solved = result if isinstance(result, Result) else load(result, workers=workers, stages=stages)
     labels = read_key(key, solved.conversations)
     with stages.stage("measuring"):
-        return evaluation.evaluate(
-            solved.posterior,
-            labels.bits,
-            foreign_key_rows=labels.foreign,
-            options=solving(solved.options),
-        )
+        return measured(solved, labels)
+
+
+def measured(result: Result, key: Labels) -> Evaluation:
+    """All that a key tells about a result."""
+    how, seats = solving(result.options), None
+    if result.seating is not None:
+        seats = evaluate_seats(result.seating, key, usable=result.usable, options=how)
+    if result.solution is None and seats is not None:
+        return evaluation.of_seats(seats, key)
+    found = evaluation.evaluate(
+        result.posterior, key.bits, foreign_key_rows=key.foreign, options=how
+    )
+    return replace(found, seats=seats)
 
 
 def consistency(

@@ -89,6 +89,7 @@ def learned_again(result: Result, pairs: Pairs, choice: Choice, how: Options) ->
         known=result.evidence.known,
         weight=found.weight,
         rate=first.rate.value,
+        again=found.learned.history[-1].scale,
         options=how,
     )
     if again.learned is None:

@@ -1,0 +1,167 @@
+"""How probable the truth is under a posterior over states, and where its best state agrees with it.
+
+For a clique, cross entropy = -log2 P(true state): of every track who is on it, someone else where
+the key names a person who is not listed there. Nothing is taken for granted, not even that the
+lists are right. Tracks without a key are left out: the probability of the keyed ones, whatever the
+others are, is what counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.arrays import sums
+from spklink.database.labels import Labels
+from spklink.posterior.posterior import Options
+from spklink.posterior.seating import STRANGER, Seating
+from spklink.posterior.states.seats import ROOM, Places, Seats, fix
+from spklink.posterior.states.solve import solve_seats
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+UNSAID = -2  # nobody knows who is on a track
+
+
+@dataclass(frozen=True)
+class SeatTruth:
+    """Who really is where, in terms of the lists."""
+
+    entry: Ints  # (sides,) of the lists, STRANGER, or UNSAID
+    keyed: Mask  # (M,) something is said of the conversation
+    whole: Mask  # (M,) something is said of all of its tracks
+    place: Places  # (entries,) of conversations that are told as a whole; nowhere elsewhere
+
+
+@dataclass(frozen=True)
+class SeatScores:
+    """One entry a clique that has a key for at least one track."""
+
+    clique: Ints
+    size: Ints
+    keyed: Ints  # conversations
+    resolvable: Mask
+    cross_low: Floats  # -log2 P(truth): both ends, equal where the posterior is exact
+    cross_high: Floats
+    wrong: Mask  # some keyed track is another's in the best state
+
+    @property
+    def per_low(self) -> Floats:
+        """Bits a conversation, low end."""
+        return self.cross_low / self.keyed
+
+    @property
+    def per_high(self) -> Floats:
+        return self.cross_high / self.keyed
+
+
+def seat_truth(seating: Seating, key: Labels) -> SeatTruth:
+    """What a key says of every track."""
+    table, said = seating.table, key.said
+    entry = np.full(len(table.sides), UNSAID, np.int64)
+    place = seating.seats.layout.tracks[seating.seats.node].astype(np.int64)
+    for m, track, person, chance in zip(
+        said.conversation.tolist(),
+        said.track.tolist(),
+        said.person.tolist(),
+        said.probability.tolist(),
+        strict=True,
+    ):
+        if chance == 1.0:
+            at = table.people[table.listing.of(m)].tolist()
+            listed = person in at and person != STRANGER
+            found = int(table.listing.start[m]) + at.index(person) if listed else STRANGER
+            entry[int(table.sides.start[m]) + track] = found
+    told = sums(table.sides.conversation, entry != UNSAID, len(table))
+    whole = told == table.sides.counts
+    sides = np.flatnonzero((entry >= 0) & whole[table.sides.conversation])
+    place[entry[sides]] = table.sides.position[sides]
+    return SeatTruth(entry, told > 0, np.asarray(whole), place)
+
+
+def score_seats(
+    seating: Seating, truth: SeatTruth, *, options: Options | None = None
+) -> SeatScores:
+    """Cross entropy and error of every clique with a key."""
+    cliques, count = seating.cliques, len(seating.cliques)
+    keyed = sums(cliques.label, truth.keyed, count).astype(np.int64)
+    complete = sums(cliques.label, truth.whole, count) == cliques.size
+    low, high = (np.where(complete, one, 0.0) for one in [_values(seating, truth)] * 2)
+    partly = (keyed > 0) & ~complete
+    if partly.any():
+        ends = _given(seating, truth, partly, options or Options())
+        low, high = np.where(partly, ends[0], low), np.where(partly, ends[1], high)
+    denied = sums(cliques.label, _denied(seating, truth), count) > 0
+    free_low, free_high = seating.log_evidence_ends
+    cross_low = np.maximum(free_low - high, 0.0) / np.log(2.0)
+    cross_high = np.maximum(free_high - low, 0.0) / np.log(2.0)
+    off = (truth.entry != UNSAID) & (seating.entry != truth.entry)
+    wrong = sums(cliques.label[seating.table.sides.conversation], off, count) > 0
+    k = np.flatnonzero(keyed)
+    return SeatScores(
+        clique=k,
+        size=cliques.size[k],
+        keyed=keyed[k],
+        resolvable=cliques.resolvable[k],
+        cross_low=np.where(denied, np.inf, cross_low)[k],
+        cross_high=np.where(denied, np.inf, cross_high)[k],
+        wrong=wrong[k],
+    )
+
+
+def _values(seating: Seating, truth: SeatTruth) -> Floats:
+    """(K,) log of the true state of every clique, as the sum over all states counts it."""
+    seats = seating.seats
+    with np.errstate(invalid="ignore"):
+        values = np.nan_to_num(seats.values(truth.place), nan=-np.inf, neginf=-np.inf)
+    return sums(seating.cliques.label, values + seats.constant, len(seating.cliques))
+
+
+def _denied(seating: Seating, truth: SeatTruth) -> Mask:
+    """(M,) conversations with somebody absent where lists are gospel."""
+    seats = seating.seats
+    if seating.rate.value > 0.0:
+        return np.zeros(len(seats), np.bool_)
+    nowhere = truth.place == seats.layout.tracks[seats.node]
+    missing = sums(seats.node, nowhere & seats.certain, len(seats)) > 0
+    return np.asarray(missing & truth.whole)
+
+
+def _given(
+    seating: Seating, truth: SeatTruth, chosen: Mask, options: Options
+) -> tuple[Floats, Floats]:
+    """(K,) ends of the log of the sum over the states in which the keyed tracks are as they are,
+    of the chosen cliques."""
+    seats, label = seating.seats, seating.cliques.label
+    mine = chosen[label]
+    nowhere = seats.layout.tracks[seats.node].astype(np.int64)
+    part, _ = fix(_held(seating, truth), nowhere, mine)
+    found = solve_seats(part, budget=options.budget, seed=options.seed)
+    first = np.zeros(len(found.method), np.int64)
+    first[found.piece[::-1]] = np.arange(len(part))[::-1]
+    of_piece = label[np.flatnonzero(mine)[first]]
+    low, high = (sums(of_piece, side, len(chosen)) for side in found.log_sum)
+    return low, high
+
+
+def _held(seating: Seating, truth: SeatTruth) -> Seats:
+    """The seats with every keyed track's person on it, and nobody else: whoever must be there gets
+    more than all that scores can say, and the same is taken off again."""
+    seats = seating.seats
+    seat, count, layout = seats.seat.copy(), seats.count.copy(), seats.layout
+    table = seating.table
+    reach = float(np.abs(seats.llr * 1.0).max(initial=0.0)) * len(seats.first)
+    must = ROOM + 4.0 * min(reach, 1e6)
+    for side in np.flatnonzero(truth.entry != UNSAID).tolist():
+        m, track = int(table.sides.conversation[side]), int(table.sides.position[side])
+        own, terms = layout.seats(seat, m), layout.counts(count, m)
+        person = int(truth.entry[side] - seats.person_start[m]) if truth.entry[side] >= 0 else -1
+        own[np.arange(len(own)) != person, track] = -np.inf
+        if person >= 0:
+            own[person, np.arange(own.shape[1]) != track] = -np.inf
+            own[person, track] += must
+            terms -= must
+    return replace(seats, seat=seat, count=count)

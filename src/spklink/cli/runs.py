@@ -41,7 +41,7 @@ def assign(
     if as_json:
         show.as_json(found.summary() | {"notes": found.notes, "out": str(out)})
     else:
-        summaries.assigned(found.summary(), out, found.notes)
+        summaries.assigned(found, out)
 
 
 def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[LinkOptions]) -> None:

@@ -6,32 +6,86 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spklink.cli.show import number, table, text
+from spklink.cli.show import number, percent, table, text
 from spklink.words import counted
 
 if TYPE_CHECKING:
     from spklink.runs.result import Result
     from spklink.worlds.simulate import Simulation
 
+FEW = 5  # misfits that are told at once
+LONGEST = 160  # letters of each part of them
 
-def assigned(found: dict[str, Any], out: Path, notes: Sequence[str] = ()) -> None:
+
+def assigned(found: Result, out: Path) -> None:
     """What `assign` found."""
+    summary = found.summary()
     text(
-        f"{found['conversations']} conversations of {found['speakers']} speakers in "
-        f"{found['cliques']} cliques, the largest of {found['largest_clique']}"
+        f"{summary['conversations']} conversations of {summary['speakers']} speakers in "
+        f"{summary['cliques']} cliques, the largest of {summary['largest_clique']}"
     )
+    if found.solution is not None:
+        _bits(summary, of_lists=found.seating is not None)
+    if found.seating is not None:
+        _tracks(summary)
+        _misfits(found, out)
+    text(f"who is where: {out / 'assignments.csv'}")
+    for note in found.notes:
+        text(f"note: {note}")
+
+
+def _bits(found: dict[str, Any], *, of_lists: bool) -> None:
+    """One bit a conversation; `of_lists`: there is an answer beside it that doubts the lists."""
+    given = "given that the lists are right: " if of_lists else ""
     text(
-        f"{found['settled_99']} conversations settled at 99 % or more; {found['unresolvable']} "
-        "cliques cannot be resolved without knowing a channel"
+        f"{given}{found['settled_99']} conversations settled at 99 % or more; "
+        f"{found['unresolvable']} cliques cannot be resolved without knowing a channel"
     )
     low, high = found["entropy_bits"]
     bits = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
     text(f"{bits} bits of {found['conversations']} still open")
+    if not of_lists:
+        text(f"{_solved(found)}; best proved in {found['proved_optimal']}")
+
+
+def _tracks(found: dict[str, Any]) -> None:
+    """The answer in full, a track at a time."""
+    parts = [f"{count} {name}" for name, count in found["decisions"].items() if count]
+    text(f"{counted(found['tracks'], 'track', thousands='')}: {', '.join(parts)}")
+    text(_solved(found))
+
+
+def _solved(found: dict[str, Any]) -> str:
     kinds = ", ".join(f"{count} {name}" for name, count in found["certainty"].items() if count)
-    text(f"cliques solved: {kinds}; best proved in {found['proved_optimal']}")
-    text(f"who is where: {out / 'assignments.csv'}")
-    for note in notes:
-        text(f"note: {note}")
+    return f"cliques solved: {kinds}"
+
+
+def _misfits(found: Result, out: Path) -> None:
+    """What the voices say about the lists, and the first few that they contradict."""
+    from spklink.runs.sentences import contradicted_sentence, count_misfits, rate_sentence
+
+    assert found.seating is not None
+    text(rate_sentence(found.seating.rate.as_json()))
+    text(contradicted_sentence(count_misfits(found.misfits)))
+    for row in found.misfits[:FEW]:
+        text(f"  {_misfit(row)}")
+    if found.misfits:
+        text(f"all {counted(len(found.misfits), 'misfit')}: {out / 'misfits.csv'}")
+
+
+def _misfit(row: Sequence[Any]) -> str:
+    """One of them on a line."""
+    from spklink.runs.sentences import misfit_chance
+
+    calls, kind, _, listed, suggested, evidence = (str(part) for part in row)
+    where = calls if len(calls) <= LONGEST else f"{calls[:LONGEST]}…"
+    fits = f"; would fit: {_short(suggested)}" if suggested else ""
+    chance = percent(min(misfit_chance(row), 0.999))
+    return f"{chance} {where}, {kind}: {_short(listed)} listed{fits}; {_short(evidence)}"
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 
 
 def linked(found: Result, out: Path) -> None:
@@ -45,7 +99,7 @@ def linked(found: Result, out: Path) -> None:
     )
     for kind in sorted(set(unused)):
         text(f"  {unused.count(kind)} {kind}: see {out / 'sides.csv'}")
-    assigned(found.summary(), out, found.notes)
+    assigned(found, out)
     if suspects is not None:
         text(f"{len(suspects)} claims are contradicted: {out / 'suspects.csv'}")
 

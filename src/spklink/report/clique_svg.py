@@ -28,8 +28,8 @@ def graph(drawing: Drawing) -> dict[str, Any]:
     height = float(place[:, 1].max() + margin)
     what = (
         f"clique {drawing['clique']}: {counted(drawing['conversations'], 'conversation')} between "
-        f"{counted(drawing['speakers'], 'speaker')}, {drawing['settled']:,} settled, "
-        f"{_bits(drawing['bits'])} open"
+        f"{counted(drawing['speakers'], 'speaker')}, {drawing['settled']:,} settled"
+        f"{_open(drawing['bits'])}"
     )
     parts = [
         Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
@@ -39,7 +39,9 @@ def graph(drawing: Drawing) -> dict[str, Any]:
         *_nodes(drawing, place, size),
         Markup("</svg>"),
     ]
-    short = f"{drawing['clique']:,}: {_bits(drawing['bits'])}"
+    left = drawing["conversations"] - drawing["settled"]
+    open_ = f"{left:,} open" if left else "settled"
+    short = f"{drawing['clique']:,}: {open_ if drawing['bits'] is None else _bits(drawing['bits'])}"
     caption = short if size == "s" else what[0].upper() + what[1:]
     return {"svg": Markup("").join(parts), "size": size, "caption": caption}
 
@@ -65,7 +67,7 @@ def _edges(drawing: Drawing, place: Any) -> list[Markup]:
     """Doubtful edges last, so that they lie on top; parallel ones are bent apart."""
     among = Counter(tuple(sorted(edge["ends"])) for edge in drawing["edges"])
     seen: Counter[tuple[int, ...]] = Counter()
-    most = max(edge["conversations"] for edge in drawing["edges"])
+    most = max((edge["conversations"] for edge in drawing["edges"]), default=1)
     made: list[tuple[int, Markup]] = []
     for edge in drawing["edges"]:
         a, b = sorted(edge["ends"])
@@ -117,8 +119,8 @@ def _bundle(
         else (f"between the circles of {names[0]} and {names[1]}")
     )
     text = (
-        f"{counted(edge['conversations'], 'conversation')} {where}: {edge['settled']:,} settled, "
-        f"{_bits(edge['bits'])} open"
+        f"{counted(edge['conversations'], 'conversation')} {where}: {edge['settled']:,} settled"
+        f"{_open(edge['bits'])}"
     )
     share = edge["conversations"] / most
     width = f"{1.0 + 7.0 * share**0.5:.1f}"
@@ -133,15 +135,15 @@ def _bundle(
 def _nodes(drawing: Drawing, place: Any, size: str) -> list[Markup]:
     radius = 3.0 if size == "s" else 4.5
     made = [
-        Markup('<circle class="n" cx="{:.0f}" cy="{:.0f}" r="{:g}"/>').format(x, y, radius)
-        for x, y in place
+        _dot(x, y, radius) if node["speakers"] else _hub(node, x, y, radius)
+        for node, (x, y) in zip(drawing["nodes"], place, strict=True)
     ]
     if size == "s" or len(place) > MOST_LABELS:
         return made
     people = sorted((node["speakers"] for node in drawing["nodes"]), reverse=True)
     least = people[min(MOST_CIRCLE_LABELS, len(people)) - 1] if drawing["circles"] else 0
     for node, (x, y) in zip(drawing["nodes"], place, strict=True):
-        if node["speakers"] < least:
+        if node["speakers"] < max(least, 1):
             continue
         text = _label(node["speaker"], LABEL)
         if node["speakers"] > 1:
@@ -152,6 +154,23 @@ def _nodes(drawing: Drawing, place: Any, size: str) -> list[Markup]:
             )
         )
     return made
+
+
+def _dot(x: float, y: float, radius: float) -> Markup:
+    return Markup('<circle class="n" cx="{:.0f}" cy="{:.0f}" r="{:g}"/>').format(x, y, radius)
+
+
+def _hub(node: dict[str, Any], x: float, y: float, radius: float) -> Markup:
+    """A conversation with lines to the people it lists: a square."""
+    rows = " ".join(map(str, node["rows"]))
+    handle = Markup(' data-c="{}"').format(rows) if rows else Markup("")
+    box = Markup('<rect class="e h {}" x="{:.1f}" y="{:.1f}" width="{:g}" height="{:g}"{}/>')
+    made = box.format(node["kind"], x - radius, y - radius, 2 * radius, 2 * radius, handle)
+    return made + _suspect((x, y)) if node["suspicious"] else made
+
+
+def _open(bits: float | None) -> str:
+    return "" if bits is None else f", {_bits(bits)} open"
 
 
 def _bits(value: float) -> str:

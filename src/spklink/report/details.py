@@ -1,7 +1,8 @@
 """Single conversations: which to look at, who is where, what speaks for it and against.
 
 Evidence is given a link at a time, in bits: how much more probable the shared voice makes the
-channels as assigned than exchanged, while all other conversations stay as they are assigned.
+channels as assigned than exchanged, while all other conversations stay as they are assigned. Where
+there is an answer in full, all of this comes from that (`seats`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from spklink.database.sides import names_on
 from spklink.posterior.likelihood import link_terms
 from spklink.posterior.posterior import SETTLED
+from spklink.report import seats
 from spklink.report.results import Results
+from spklink.report.seats import chance
 from spklink.runs.claims import find_suspects
 
 Ints = NDArray[np.int64]
@@ -29,7 +32,10 @@ LN2 = float(np.log(2.0))
 
 
 def open_bits(results: Results) -> Floats:
-    """(M,) entropy of every conversation alone: what listening to it would tell, on average."""
+    """(M,) entropy of every conversation alone: what listening to it would tell, on average; of
+    the answer in full that of its least certain track."""
+    if results.seating is not None:
+        return seats.doubt(results.seating)
     p = np.clip(results.posterior.exchanged, 0.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where((p > 0.0) & (p < 1.0), -p * np.log2(p) - (1 - p) * np.log2(1 - p), 0.0)
@@ -43,13 +49,36 @@ def suspects(results: Results) -> Ints:
     return find_suspects(results.posterior, results.claimed)[0]
 
 
+def doubted(results: Results) -> Ints:
+    """Conversations whose claims or lists are contradicted."""
+    if results.seating is None:
+        return suspects(results)
+    return np.concatenate([suspects(results), seats.wrong_calls(results.seating)])
+
+
+def sureness(results: Results) -> tuple[Floats, Floats, Floats]:
+    """(M,) how probable what is said of a conversation is, with both ends: of the answer in full,
+    that of its least certain track."""
+    if results.seating is None:
+        return results.posterior.confidence()
+    found = results.seating.confidence[seats.least_certain(results.seating)]
+    return found.chance, found.low, found.high
+
+
+def settled(results: Results) -> NDArray[np.bool_]:
+    """(M,) conversations that need no listening."""
+    if results.seating is None:
+        return results.posterior.settled()
+    return seats.settled_calls(results)
+
+
 def to_listen(results: Results) -> list[dict[str, Any]]:
     """What to listen to first: what tells most in each clique, then whatever else tells most.
 
     In an unresolvable clique one conversation settles what voices cannot tell of all the others.
     """
-    cliques, bits = results.posterior.model.cliques, open_bits(results)
-    label = cliques.label
+    cliques, bits = results.cliques, open_bits(results)
+    label, sure = cliques.label, sureness(results)[0]
     order = np.lexsort((np.arange(len(bits)), -np.round(bits, 9)))
     order = order[bits[order] > 1e-3]
     first = np.sort(np.unique(label[order], return_index=True)[1])
@@ -61,8 +90,8 @@ def to_listen(results: Results) -> list[dict[str, Any]]:
         {
             "conversation": table.ids[m],
             "clique": int(label[m]) + 1,
-            "bits": significant(bits[m]),
-            "probability": chance(results.posterior.confidence()[0][m]),
+            "bits": None if results.seating is not None else significant(bits[m]),
+            "probability": chance(sure[m]),
             "participants": list(table.names(m)),
             "recording": list(table.audio[m]),
         }
@@ -76,7 +105,7 @@ def choose(results: Results, drawn: Iterable[int]) -> list[int]:
     doubtful = np.lexsort((np.arange(len(bits)), -bits))
     chosen: dict[int, None] = {}
     room = MOST_TEXT
-    for m in (*suspects(results)[:MOST_SUSPECTS].tolist(), *drawn, *doubtful.tolist()):
+    for m in (*doubted(results)[:MOST_SUSPECTS].tolist(), *drawn, *doubtful.tolist()):
         if len(chosen) >= MOST_CONVERSATIONS or room < 0:
             break
         if m not in chosen:
@@ -88,23 +117,23 @@ def choose(results: Results, drawn: Iterable[int]) -> list[int]:
 def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
     """All there is to say about the chosen conversations, the least certain first."""
     evidence = gather_evidence(results, chosen)
-    figures = results.posterior.confidence()
-    bits, cliques = open_bits(results), results.posterior.model.cliques
-    doubted = set(suspects(results).tolist())
+    figures, bits, cliques = sureness(results), open_bits(results), results.cliques
+    suspicious = set(doubted(results).tolist())
+    certainty = (results.seating or results.posterior).certainty
     rows = []
     for m in chosen:
         k = int(cliques.label[m])
         row = {
             "conversation": results.table.ids[m],
-            "speakers": list(names_on(results.table, m, int(results.posterior.best[m]))),
+            **_who(results, m),
             "probability": chance(figures[0][m]),
             "low": chance(figures[1][m]),
             "high": chance(figures[2][m]),
-            "bits": significant(bits[m]),
+            **({} if results.seating is not None else {"bits": significant(bits[m])}),
             "clique": k + 1,
-            "certainty": results.posterior.certainty[k],
+            "certainty": certainty[k],
             "kind": kind_of(figures[1][m], bool(cliques.resolvable[k])),
-            "suspicious": m in doubted,
+            "suspicious": m in suspicious,
             "evidence": evidence[m],
         }
         if results.speech is not None:
@@ -113,6 +142,17 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
             row["marks"] = results.speech.marks[sides]
         rows.append(row)
     return rows
+
+
+def _who(results: Results, m: int) -> dict[str, Any]:
+    """The people on the tracks of a conversation; in full where there is an answer in full."""
+    if results.seating is None:
+        return {"speakers": [*names_on(results.table, m, int(results.posterior.best[m]))]}
+    return {
+        "tracks": seats.tracks_of(results, m),
+        "listed": seats.listed_people(results, m),
+        "wrong_list": chance(results.seating.wrong.chance[m]),
+    }
 
 
 def kind_of(low: float, resolvable: bool) -> str:
@@ -127,6 +167,14 @@ KINDS = (("settled", SETTLED), ("likely", 0.9), ("leaning", 0.75), ("open", -1.0
 
 def gather_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
     """The strongest links of every chosen conversation, those for it positive."""
+    if results.seating is not None:
+        of_seats = seats.evidence(results, chosen)
+        return {m: _strongest(results, links_) for m, links_ in of_seats.items()}
+    return _exchange_evidence(results, chosen)
+
+
+def _exchange_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+    """By exchanging the two channels."""
     found: dict[int, list[tuple[float, int, int]]] = {m: [] for m in chosen}
     wanted = np.zeros(len(results.table), np.bool_)
     wanted[list(found)] = True
@@ -167,7 +215,7 @@ def suspicious(results: Results) -> dict[str, Any] | None:
         return None
     order, wrong = find_suspects(results.posterior, results.claimed)
     shown = order[:MOST_SUSPECTS].tolist()
-    evidence = gather_evidence(results, shown)
+    evidence = _exchange_evidence(results, shown)
     rows = []
     for m in shown:
         bit = int(results.claimed[m])
@@ -193,9 +241,3 @@ def _odds_bits(p: float) -> float | None:
 
 def significant(value: float) -> float:
     return float(f"{float(value):.5g}")
-
-
-def chance(value: float) -> float:
-    """A probability of ten digits, never rounded up to certainty."""
-    short = float(f"{float(value):.10g}")
-    return float(value) if short == 1.0 and value < 1.0 else short

@@ -17,8 +17,10 @@ from spklink.errors import SpklinkError
 from spklink.measures.entropy import confusion, levels
 from spklink.measures.published import PRINTED_TABLE_2, PRINTED_TABLE_3
 from spklink.measures.reliability import wilson
-from spklink.report import details, graphs
-from spklink.report.provenance import command, provenance
+from spklink.report import details, graphs, seats
+from spklink.report.lists import lists
+from spklink.report.overview import asked, found, next_steps
+from spklink.report.provenance import provenance
 from spklink.report.recognizer import recognizer
 from spklink.report.results import Results
 from spklink.runs.rows import METHODS
@@ -40,105 +42,33 @@ KNOWLEDGE = {
 def gather(results: Results) -> dict[str, Any]:
     """Everything but the times."""
     drawn = graphs.drawings(results)
-    of_interest = (m for drawing in drawn for edge in drawing["edges"] for m in edge["rows"])
-    chosen = details.choose(results, of_interest)
+    shown = [edge for drawing in drawn for edge in graphs.marks(drawing)]
+    chosen = details.choose(results, (m for edge in shown for m in edge["rows"]))
     position = {m: n for n, m in enumerate(chosen)}
-    for drawing in drawn:
-        for edge in drawing["edges"]:
-            edge["rows"] = [position[m] for m in edge["rows"] if m in position]
+    for edge in shown:
+        edge["rows"] = [position[m] for m in edge["rows"] if m in position]
     return _all_finite(
         {
             "spklink": results.run["spklink"],
             "tracks": int(results.table.sides.counts.max()),
             "asked": asked(results),
             "found": found(results),
+            "lists": lists(results),
             "next": next_steps(results),
-            "staircase": staircase(results),
+            "staircase": None if results.solution is None else staircase(results),
             "database": {"by_size": graphs.by_size(results), "drawn": drawn},
             "recognizer": recognizer(results),
-            "posterior": posterior(results),
+            "posterior": None if results.solution is None else posterior(results),
+            "seating": None if results.seating is None else seating(results),
             "evaluation": None if results.evaluation is None else results.evaluation.as_json(),
-            "tables": None if results.evaluation is None else paper_tables(results),
+            "tables": paper_tables(results),
             "suspicious": details.suspicious(results),
             "problems": problems(results),
-            "methods": methods(results),
+            "methods": None if results.solution is None else methods(results),
             "conversations": details.conversations(results, chosen),
             "provenance": provenance(results),
         }
     )
-
-
-def asked(results: Results) -> dict[str, Any]:
-    table = results.table
-    means = "from their recordings" if results.linked else "from scores between their sides"
-    return {
-        "sentence": f"Who is on which channel of {counted(len(table), 'two-channel conversation')} "
-        f"between {counted(len(table.speakers), 'known speaker')}, {means}?",
-        "command": command(results.run),
-    }
-
-
-def found(results: Results) -> dict[str, Any]:
-    """The five numbers and the sentence that holds them together."""
-    summary = results.summary()
-    low, high = summary["entropy_bits"]
-    total, settled = summary["conversations"], summary["settled_99"]
-    unresolvable = summary["unresolvable"]
-    sentence = (
-        f"{settled:,} of {counted(total, 'conversation')} "
-        f"{'is' if 1 in (settled, total) else 'are'} settled at 99 % or more; "
-        f"{interval(low, high)} of {total:,} bits are still open"
-    )
-    if unresolvable:
-        sentence += f", {unresolvable:,} of which no voice can tell"
-    return {
-        "sentence": sentence + ".",
-        "conversations": total,
-        "speakers": summary["speakers"],
-        "settled": settled,
-        "unresolvable": unresolvable,
-        "suspicious": None if results.claimed is None else len(details.suspects(results)),
-        "cliques": summary["cliques"],
-        "largest_clique": summary["largest_clique"],
-        "entropy_bits": [low, high],
-        "certainty": summary["certainty"],
-        "proved_optimal": summary["proved_optimal"],
-    }
-
-
-def interval(low: float, high: float) -> str:
-    a, b = f"{low:,.2f}", f"{high:,.2f}"
-    return a if a == b else f"{a} to {b}"
-
-
-def next_steps(results: Results) -> dict[str, Any]:
-    """What a person can do now, with commands that exist."""
-    listen = details.to_listen(results)
-    steps = []
-    if listen:
-        steps.append(
-            {
-                "text": "Listen to the conversations below, write what you hear into known.csv "
-                "(conversation,channel,speaker) and run it again.",
-                "command": f"{command(results.run, known=False)} --known known.csv",
-            }
-        )
-    if results.key is None:
-        steps.append(
-            {
-                "text": "Where the truth is known for some conversations, measure the "
-                "probabilities against it.",
-                "command": "spklink report . --key key.csv",
-            }
-        )
-    if results.claimed is None:
-        steps.append(
-            {
-                "text": "Where somebody claims who is on which channel, check it.",
-                "command": "spklink report . --claimed claimed.csv",
-            }
-        )
-    return {"steps": steps, "listen": listen}
 
 
 def staircase(results: Results) -> Table:
@@ -155,6 +85,7 @@ def staircase(results: Results) -> Table:
         if level.exact:
             step(level.level, KNOWLEDGE[level.level], level.bits, level.bits)
     before, after = results.unaided, results.posterior
+    assert before is not None
     least = float(before.model.cliques.attainable_bits())
     step("attainable", "and who has which voice, without error", least, least)
     linked = float(before.entropy_low.sum()), float(before.entropy_high.sum())
@@ -239,9 +170,23 @@ def _by_size(results: Results, sure: Any) -> Table:
     return {"columns": [*columns, "expected wrong cliques"], "rows": rows}
 
 
-def paper_tables(results: Results) -> dict[str, Table]:
-    """Tables 2 and 3 in the paper's layout, the printed values beside ours."""
-    assert results.evaluation is not None
+def seating(results: Results) -> dict[str, Any]:
+    """What the answer in full says about itself."""
+    assert results.seating is not None
+    table = seats.by_probability(results, PROBABILITY_EDGES)
+    return {
+        "expected_wrong_tracks": float(sum(row[3] for row in table["rows"])),
+        "maximum": table,
+        "decisions": seats.by_decision(results),
+        "methods": seats.methods(results.seating),
+    }
+
+
+def paper_tables(results: Results) -> dict[str, Table] | None:
+    """Tables 2 and 3 in the paper's layout, the printed values beside ours; with a key, and where
+    a conversation is one bit."""
+    if results.evaluation is None or results.solution is None:
+        return None
     measured = results.evaluation.as_json()
     rows = [*((str(r["conversations"]), r) for r in measured["by_size"])]
     rows.append(("all resolvable", measured["resolvable"]))

@@ -17,6 +17,9 @@
     return letters.length > 80 ? letters.slice(0, 80).join("") + "…" : text;
   };
   const name = (at) => make("bdi", cut(data.names[at]), "name");
+  // -1 is someone else, -2 nobody: a track that cannot be used.
+  const who = (at) => (at >= 0 ? name(at) : at === -1 ? make("i", "someone else", "else") : "–");
+  const track = (label) => (typeof label === "string" ? [`channel ${label}`] : ["track ", name(label)]);
   const percent = (p) => {
     for (let digits = 1; digits < 8; digits += 2) {
       const text = (100 * p).toFixed(digits);
@@ -31,19 +34,32 @@
     const say = (title, ...parts) => {
       const value = make("dd");
       value.append(...parts);
-      list.append(make("dt", title), value);
+      const term = make("dt");
+      term.append(title);
+      list.append(term, value);
     };
-    row[1].forEach((speaker, track) => {
-      const parts = [name(speaker)];
-      if (row[8]) parts.push(`, ${row[8][track]} s of speech`);
-      if (row[9] && row[9][track]) parts.push(`, not used: ${row[9][track]}`);
-      say(`channel ${track + 1}`, ...parts);
-    });
-    const range = row[3] === row[4] ? "" : ` (between ${percent(row[3])} and ${percent(row[4])})`;
-    say("probability", percent(row[2]) + range);
+    const sound = (at) => {
+      const parts = row[8] ? [`, ${row[8][at]} s of speech`] : [];
+      if (row[9] && row[9][at]) parts.push(`, not used: ${row[9][at]}`);
+      return parts;
+    };
+    const sure = (p, low, high) => percent(p) + (low === high ? "" : ` (between ${percent(low)} and ${percent(high)})`);
+    if (row[11]) {
+      row[11].forEach(([label, person, p, low, high, decision], at) => {
+        const title = make("span");
+        title.append(...track(label));
+        say(title, who(person), person === -2 ? "" : ` ${sure(p, low, high)}`, `, ${decision}`, ...sound(at));
+      });
+      row[12].forEach(([person, status, p, low, high]) => {
+        say(status === "possible" ? "listed as possible" : "listed", name(person), ` there: ${sure(p, low, high)}`);
+      });
+    } else {
+      row[1].forEach((speaker, at) => say(`channel ${at + 1}`, name(speaker), ...sound(at)));
+      say("probability", sure(row[2], row[3], row[4]));
+    }
     say("clique", String(row[5]));
     if (row[6] === "unresolvable") say("note", "No voice can tell these channels apart; a known channel in this clique would.");
-    if (row[7]) say("claim", "contradicted by the voices");
+    if (row[7]) say(row[11] ? "list" : "claim", "contradicted by the voices");
     return list;
   };
 
@@ -51,7 +67,7 @@
     if (!row[10].length) return make("p", "It shares no speaker with another conversation: there is no evidence.", "note");
     const table = make("table");
     const head = table.createTHead().insertRow();
-    ["conversation", "shared speaker", "bits for this order"].forEach((text, at) => head.append(make("th", text, at < 2 ? "t" : "")));
+    ["conversation", "shared speaker", row[11] ? "bits for one voice" : "bits for this order"].forEach((text, at) => head.append(make("th", text, at < 2 ? "t" : "")));
     const rows = table.createTBody();
     row[10].forEach(([other, speaker, bits]) => {
       const line = rows.insertRow();
@@ -92,7 +108,11 @@
   // Parts, not a text: each name keeps its direction to itself.
   const line = (index) => {
     const row = data.rows[index];
-    const where = row[1].flatMap((speaker, track) => [name(speaker), ` on channel ${track + 1}, `]);
+    if (row[11]) {
+      const seats = row[11].flatMap(([label, person, p], at) => [at ? ", " : "", who(person), " on ", ...track(label), person === -2 ? "" : ` ${percent(p)}`]);
+      return [name(row[0]), ": ", ...seats];
+    }
+    const where = row[1].flatMap((speaker, at) => [name(speaker), ` on channel ${at + 1}, `]);
     return [name(row[0]), ": ", ...where, percent(row[2])];
   };
   const rowsOf = (mark) => (mark.dataset.c ? mark.dataset.c.split(" ").map(Number) : []);
@@ -127,13 +147,14 @@
     }
   });
 
+  const people = (row) => [row[0], ...row[1], ...(row[11] || []).map((one) => one[1]).filter((at) => at >= 0), ...row[12].map((one) => one[0])];
   const search = document.getElementById("search");
   const hits = document.getElementById("hits");
   search.addEventListener("input", () => {
     const wanted = search.value.trim().toLowerCase();
     hits.replaceChildren();
     if (!wanted) return;
-    const found = data.rows.map((_, k) => k).filter((k) => [data.rows[k][0], ...data.rows[k][1]].some((at) => data.names[at].toLowerCase().includes(wanted)));
+    const found = data.rows.map((_, k) => k).filter((k) => people(data.rows[k]).some((at) => data.names[at].toLowerCase().includes(wanted)));
     hits.append(make("p", `${found.length} found${found.length > 30 ? ", the 30 least certain:" : ""}`, "note"));
     found.slice(0, 30).forEach((k) => {
       const button = make("button", undefined, "link");
@@ -145,4 +166,32 @@
     });
   });
   document.querySelector(".search").hidden = false;
+
+  // Tables that can be filtered, and sorted by a click on a heading.
+  document.querySelectorAll("[data-filter]").forEach((input) => {
+    const rows = [...document.getElementById(input.dataset.filter).tBodies[0].rows];
+    const box = input.closest(".filter");
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLowerCase();
+      rows.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
+      box.querySelector(".note").textContent = wanted ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
+    });
+    box.hidden = false;
+  });
+  const value = (row, at) => row.cells[at].dataset.v ?? row.cells[at].textContent;
+  document.querySelectorAll("table.sorts").forEach((table) => {
+    [...table.tHead.rows[0].cells].forEach((head, at) => {
+      const button = make("button", head.textContent, "sort");
+      button.addEventListener("click", () => {
+        const down = head.ariaSort === "ascending" ? -1 : 1;
+        [...table.tHead.rows[0].cells].forEach((other) => { other.ariaSort = null; });
+        head.ariaSort = down === 1 ? "ascending" : "descending";
+        const compare = (a, b) => down * value(a, at).localeCompare(value(b, at), undefined, { numeric: true });
+        const byNumber = (a, b) => down * (value(a, at) - value(b, at));
+        const body = table.tBodies[0];
+        body.append(...[...body.rows].sort(body.rows[0].cells[at].dataset.v === undefined ? compare : byNumber));
+      });
+      head.replaceChildren(button);
+    });
+  });
 })();

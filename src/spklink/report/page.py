@@ -19,10 +19,11 @@ from markupsafe import Markup
 
 from spklink.report import clique_svg
 from spklink.report.figures import for_page
-from spklink.words import counted, printable, readable
+from spklink.words import counted, for_screen, printable, readable
 
 HERE = Path(__file__).parent
 LONGEST = 80  # letters of a name that are shown at once
+MOST_SAID = 400  # letters of a sentence with names in it
 PERCENT = {
     *("EER", "E", "E, paper", "settled at 99 %", "mean probability", "targets above"),
     *("right, low end", "right, high end", "predicted right", "observed right"),
@@ -40,6 +41,7 @@ KNOWN_MEASURES = {
     *("expected_clique_errors", "expected_clique_errors_low", "expected_clique_errors_high"),
     "reliability",
 }
+NOBODY = (-1, -2)  # someone else, and nobody: a track that cannot be used
 Numbers = dict[str, Any]
 Table = dict[str, Any]
 
@@ -64,11 +66,13 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
             names.show(value) if isinstance(value, str) else cell(value, column)
         ),
         "percent": percent,
+        "about": about,
         "signed": signed,
         "figure_text": figure_text,
         "plural": counted,
         "left": is_text,
         "cell_class": cell_class,
+        "text": names.text,
         "svg_with_text": lambda key, label, caption: with_text(key, figures[key], label, caption),
     }
     return environment.get_template("page.html").render(
@@ -116,6 +120,10 @@ class Names:
         self.long: list[str] = []
         self.place: dict[str, int] = {}
 
+    def text(self, text: str) -> Markup:
+        """A sentence with names in it; the whole of a long one is in the file that it is from."""
+        return Markup('<bdi class="said">{}</bdi>').format(shortened(for_screen(text), MOST_SAID))
+
     def show(self, text: str) -> Markup:
         text = readable(text)
         if len(text) <= LONGEST:
@@ -147,15 +155,35 @@ def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
     def at(text: str) -> int:
         return place.setdefault(text, len(place))
 
+    def tracks(row: Numbers) -> list[list[Any]]:
+        return [
+            [
+                one["track"] if one["track"].isdecimal() else at(one["track"]),
+                NOBODY[one["decision"] == "unusable"]
+                if one["speaker"] is None
+                else at(one["speaker"]),
+                *(one[key] for key in ("probability", "low", "high", "decision")),
+            ]
+            for one in row["tracks"]
+        ]
+
     rows = [
         [
             at(row["conversation"]),
-            [at(speaker) for speaker in row["speakers"]],
+            [at(speaker) for speaker in row.get("speakers", [])],
             *(row[key] for key in ("probability", "low", "high", "clique", "kind")),
             int(row["suspicious"]),
             row.get("speech_seconds", 0),
             row.get("marks", 0),
             [[at(e["with"]), at(e["speaker"]), e["bits"]] for e in row["evidence"]],
+            tracks(row) if "tracks" in row else 0,
+            [
+                [
+                    at(one["speaker"]),
+                    *(one[key] for key in ("status", "probability", "low", "high")),
+                ]
+                for one in row.get("listed", [])
+            ],
         ]
         for row in conversations
     ]
@@ -196,6 +224,11 @@ def percent(value: float | None) -> str:
         if float(text) < 100.0 or value >= 1.0:
             return f"{text} %"
     return "over 99.99999 %"
+
+
+def about(value: float) -> str:
+    """Per cent where a few digits will do."""
+    return "over 99.9 %" if value > 0.9994 else percent(value)
 
 
 def signed(bits: float) -> str:
@@ -247,9 +280,12 @@ def gallery(drawn: list[Numbers]) -> list[Numbers]:
 
 
 def drawn_table(drawn: list[Numbers]) -> Table:
-    keys = ("clique", "conversations", "speakers", "settled", "bits", "resolvable")
+    named = {"bits": "bits open"}
+    keys = [*("clique", "conversations", "speakers", "settled", "bits", "resolvable")]
+    if all(one["bits"] is None for one in drawn):
+        keys.remove("bits")
     return {
-        "columns": [*keys[:4], "bits open", "resolvable"],
+        "columns": [named.get(key, key) for key in keys],
         "rows": [[one[key] for key in keys] for one in drawn],
     }
 

@@ -38,6 +38,8 @@ def _column(table: Numbers, name: str) -> list[Any]:
 
 def staircase(figure: Figure, numbers: Numbers) -> bool:
     table = numbers["staircase"]
+    if table is None:
+        return False
     names, bits, f = (_column(table, name) for name in ("level", "bits", "confusion F"))
     ends = zip(*(_column(table, f"bits, {end} end") for end in ("low", "high")), strict=True)
     axes = figure.subplots()
@@ -124,15 +126,21 @@ def _graph(axes: Any, drawing: Numbers, corner: Any) -> None:
     from matplotlib.collections import LineCollection
 
     place = layout(drawing) + corner
-    ends = np.array([edge["ends"] for edge in drawing["edges"]])
+    ends = np.array([edge["ends"] for edge in drawing["edges"]], np.int64)
     share = np.array([edge["conversations"] for edge in drawing["edges"]], float)
-    share /= share.max()
+    share /= share.max(initial=1.0)
     colours = [KIND_COLOURS[edge["kind"]] for edge in drawing["edges"]]
     widths = 0.8 + 3.0 * share if drawing["circles"] else 1.2
-    axes.add_collection(LineCollection(place[ends], colors=colours, linewidths=widths, zorder=1))
+    lines = place[ends] if len(ends) else []
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=widths, zorder=1))
     people = np.array([node["speakers"] for node in drawing["nodes"]])
-    size = 12.0 + 120.0 * people / people.max() if drawing["circles"] else 12.0
-    axes.scatter(*place.T, s=size, color=INK, zorder=2, linewidths=0)
+    size = (
+        12.0 + 120.0 * people / people.max() if drawing["circles"] else np.full(len(people), 12.0)
+    )
+    hub = people == 0
+    axes.scatter(*place[~hub].T, s=size[~hub], color=INK, zorder=2, linewidths=0)
+    hubs = [KIND_COLOURS[node["kind"]] for node in drawing["nodes"] if not node["speakers"]]
+    axes.scatter(*place[hub].T, s=size[hub], c=hubs, marker="s", zorder=2, linewidths=0)
 
 
 def scores(figure: Figure, numbers: Numbers) -> bool:
@@ -273,12 +281,14 @@ def _calibrated(axes: Any, name: str, rows: list[Numbers], colour: str, mark: st
 
 
 def certainty(figure: Figure, numbers: Numbers) -> bool:
-    """Conversations by the probability of what is said of them."""
-    table = numbers["posterior"]["maximum"]
+    """Conversations, or tracks, by the probability of what is said of them."""
+    of_bits = numbers["posterior"] is not None
+    table = numbers["posterior" if of_bits else "seating"]["maximum"]
     if not table["rows"]:
         return False
     axes = figure.subplots()
-    place, count = np.arange(len(table["rows"])), _column(table, "conversations")
+    counted = "conversations" if of_bits else "tracks"
+    place, count = np.arange(len(table["rows"])), _column(table, counted)
     axes.bar(place, count, color=BLUE, width=0.75)
     for x, n in zip(place, count, strict=True):
         axes.text(x, n, f"{n:,}", ha="center", va="bottom", fontsize=8.5)
@@ -287,14 +297,14 @@ def certainty(figure: Figure, numbers: Numbers) -> bool:
     axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
     axes.set_ylim(0.0, 1.12 * max(count))
     axes.set_xlabel("probability of the assignment, %")
-    axes.set_ylabel("conversations")
+    axes.set_ylabel(counted)
     axes.grid(visible=False, axis="x")
     return True
 
 
 def errors(figure: Figure, numbers: Numbers) -> bool:
     """Wrong conversations, expected and observed, by probability; only with a key."""
-    table = numbers["posterior"]["maximum"]
+    table = (numbers["posterior"] or {"maximum": {"rows": []}})["maximum"]
     if not table["rows"] or "observed wrong" not in table["columns"]:
         return False
     expected, seen = _column(table, "of these expected wrong"), _column(table, "observed wrong")
@@ -317,7 +327,7 @@ def errors(figure: Figure, numbers: Numbers) -> bool:
 
 def sizes(figure: Figure, numbers: Numbers) -> bool:
     """How certainty grows with the size of a clique."""
-    table = numbers["posterior"]["by_size"]
+    table = (numbers["posterior"] or {"by_size": {"rows": []}})["by_size"]
     if len(table["rows"]) < 2:
         return False
     axes = figure.subplots()

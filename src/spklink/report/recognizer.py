@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from spklink.arrays import sums
 from spklink.database.links import candidates
 from spklink.database.sides import certainly_different
+from spklink.posterior.posterior import Options
+from spklink.posterior.states.solve import solve_seats
 from spklink.report.results import Results
 from spklink.scores.files import Collector
 from spklink.scores.files import read_pairs as read_side_scores
@@ -90,7 +92,7 @@ def read_pairs(results: Results, path: Path) -> Pairs:
 
 def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats:
     links, sides = results.evidence.links, results.table.sides
-    linked = results.posterior.candidate_probabilities(links)
+    linked = _links(results)
     # Two shared speakers: either may be the one.
     chance = sums(candidates(links, sides), linked, len(results.evidence.scores.needed))
     at = Collector(results.table, links).positions(one, two)
@@ -98,6 +100,23 @@ def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats
     found = np.full(len(one), np.nan)
     found[needed] = np.minimum(chance[at[needed]], 1.0)
     return found
+
+
+def _links(results: Results) -> Floats:
+    """(C,) how probable it is that a candidate of a link is its speaker twice: as the lists have
+    it, times that he is there both times; where bits do not do, solved once more for pairs."""
+    links, seating = results.evidence.links, results.seating
+    if seating is None:
+        return results.posterior.candidate_probabilities(links)
+    seats = seating.seats
+    if results.solution is None:
+        how = Options().quick().budget
+        both = solve_seats(seats, pairs=True, start=seating.beliefs.place, budget=how).both
+        assert both is not None
+        return both
+    there = seating.presence.chance[seats.first] * seating.presence.chance[seats.second]
+    found = results.posterior.candidate_probabilities(links)
+    return np.asarray(found * np.repeat(there, len(found) // max(len(there), 1)))
 
 
 def _by_key(results: Results, one: Ints, two: Ints) -> NDArray[np.int8]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_claims, read_key
-from spklink.database.sides import names_on
+from spklink.database.sides import names_on, refuse_more_than_bits
 from spklink.measures.evaluation import Evaluation
 from spklink.posterior.posterior import Posterior, solve
+from spklink.posterior.seating import Seating
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_run, solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.measure import measured
-from spklink.runs.result import Result, summary
+from spklink.runs.result import Result, seating_summary, summary
+from spklink.runs.rows import decisions
 from spklink.runs.stages import Stages
 from spklink.sound.speech_table import SpeechTable
 from spklink.tables import SEPARATOR, Table
@@ -34,8 +38,8 @@ class Results:
     folder: Path
     run: dict[str, Any]  # run.json
     evidence: Evidence
-    posterior: Posterior
-    unaided: Posterior  # without the known channels; the same object where there are none
+    solution: Posterior | None  # one bit a conversation; None where bits do not do
+    unaided: Posterior | None  # without the known channels; the same object where there are none
     key: Labels | None
     evaluation: Evaluation | None
     claimed: Bits | None  # (M,) -1 where nothing is claimed; None without claims
@@ -43,6 +47,8 @@ class Results:
     problems: list[Sequence[Any]]
     calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
     inputs: Inputs  # of this report
+    seating: Seating | None = None  # None where the bits of the posterior say all of it
+    misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
 
     @property
     def linked(self) -> bool:
@@ -59,8 +65,30 @@ class Results:
         known = self.evidence.known
         return 0 if known is None else int((~np.isnan(known.exchanged)).sum())
 
+    @property
+    def posterior(self) -> Posterior:
+        """Of conversations of two on two channels, given that the lists are right."""
+        if self.solution is None:
+            refuse_more_than_bits(self.table)
+        assert self.solution is not None
+        return self.solution
+
+    @property
+    def cliques(self) -> Cliques:
+        return self.evidence.cliques
+
+    @cached_property
+    def decided(self) -> list[str]:
+        """(sides,) what to do about each track, of the answer in full."""
+        assert self.seating is not None
+        return decisions(self.seating, None if self.speech is None else self.speech.usable)
+
     def summary(self) -> dict[str, Any]:
-        return summary(self.table, self.posterior)
+        found = {} if self.solution is None else summary(self.table, self.solution)
+        if self.seating is not None:
+            usable = None if self.speech is None else self.speech.usable
+            found |= seating_summary(self.seating, usable, self.misfits)
+        return found
 
     def usable(self) -> NDArray[np.bool_]:
         """(sides,) which were used."""
@@ -86,11 +114,13 @@ def read_results(
     table, how = solved.conversations, solving(solved.options)
     inputs = read_inputs({"key": key, "claimed": claimed})
     labels = _labels(inputs, "key", table)
-    if labels is not None and evaluation is None:
+    if labels is not None and evaluation is None and solved.solution is not None:
         with stages.stage("measuring"):
             evaluation = measured(solved, labels)
-    unaided = solved.posterior
-    if solved.evidence.known is not None:
+    if "claimed" in inputs.given:
+        refuse_more_than_bits(table)
+    unaided = solved.solution
+    if unaided is not None and solved.evidence.known is not None:
         with stages.stage("solving without the known channels"):
             unaided = solve(solved.evidence.unaided().model, options=how, tell=stages.progress)
     heard = solved.listening
@@ -98,7 +128,7 @@ def read_results(
         folder=folder,
         run=run,
         evidence=solved.evidence,
-        posterior=solved.posterior,
+        solution=solved.solution,
         unaided=unaided,
         key=labels,
         evaluation=evaluation,
@@ -107,6 +137,8 @@ def read_results(
         problems=[] if heard is None else heard.problems,
         calibration=solved.calibration,
         inputs=inputs,
+        seating=solved.seating,
+        misfits=solved.misfits,
     )
 
 

@@ -1,0 +1,175 @@
+"""The answer in full, conversation by conversation: who is on each track, how surely, what to do
+about it, and whether the people who are listed are there at all.
+
+Evidence is given a link at a time, in bits: how much the voice on the person's track, or on the
+nearest one where he is absent, speaks for being his voice in another conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.posterior.inference.beliefs import CERTAINTIES
+from spklink.posterior.seating import STRANGER, Seating
+from spklink.report.results import Results
+from spklink.runs.rows import CERTAIN, DECISIONS, POSSIBLE, UNUSABLE
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Table = dict[str, Any]
+LN2 = float(np.log(2.0))
+Found = tuple[float, int, int]  # bits, the other conversation, the person
+
+
+def doubt(seating: Seating) -> Floats:
+    """(M,) bits open about the least certain track of every conversation."""
+    p = np.clip(seating.confidence.chance, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.where((p > 0.0) & (p < 1.0), -p * np.log2(p) - (1 - p) * np.log2(1 - p), 0.0)
+    bits = np.where(p < 0.5, 2.0 - bits, bits)  # less than even is more doubtful still
+    worst = np.zeros(len(seating.table))
+    np.maximum.at(worst, seating.table.sides.conversation, bits)
+    return worst
+
+
+def least_certain(seating: Seating) -> Ints:
+    """(M,) the side of every conversation that is least certain."""
+    sides = seating.table.sides
+    order = np.lexsort((seating.confidence.low, sides.conversation))
+    return np.asarray(order[sides.start[:-1]])
+
+
+def settled_calls(results: Results) -> NDArray[np.bool_]:
+    """(M,) conversations of which every usable track is settled, and one is."""
+    kinds = np.array([DECISIONS.index(one) for one in results.decided])
+    call, count = results.table.sides.conversation, len(results.table)
+    done = np.bincount(call, kinds == 0, count)
+    unusable = np.bincount(call, kinds == DECISIONS.index(UNUSABLE), count)
+    return np.asarray((done > 0) & (done + unusable == results.table.sides.counts))
+
+
+def wrong_calls(seating: Seating) -> Ints:
+    """Conversations whose lists are more probably wrong than right, the worst first."""
+    wrong = seating.wrong.chance
+    found = np.flatnonzero(wrong > 0.5)
+    return np.asarray(found[np.argsort(-wrong[found], kind="stable")])
+
+
+def tracks_of(results: Results, m: int) -> list[dict[str, Any]]:
+    """Who is on each track; nobody by name where it is someone else, or cannot be used."""
+    seating, table = results.seating, results.table
+    assert seating is not None
+    own, names = table.sides.of(m), table.tracks(m)
+    speaker, figures = seating.speaker()[own].tolist(), seating.confidence[own]
+    rows = []
+    for k, decision in enumerate(results.decided[own]):
+        named = decision != UNUSABLE and speaker[k] != STRANGER
+        rows.append(
+            {
+                "track": names[k],
+                "speaker": table.speakers[speaker[k]] if named else None,
+                "decision": decision,
+                "probability": chance(figures.chance[k]),
+                "low": chance(figures.low[k]),
+                "high": chance(figures.high[k]),
+            }
+        )
+    return rows
+
+
+def listed_people(results: Results, m: int) -> list[dict[str, Any]]:
+    """Who is listed, and with which probability there."""
+    seating, table = results.seating, results.table
+    assert seating is not None
+    own = table.listing.of(m)
+    figures = seating.presence[own]
+    return [
+        {
+            "speaker": table.speakers[who],
+            "status": POSSIBLE if possible else CERTAIN,
+            "probability": chance(figures.chance[k]),
+            "low": chance(figures.low[k]),
+            "high": chance(figures.high[k]),
+        }
+        for k, (who, possible) in enumerate(
+            zip(table.people[own].tolist(), table.possible[own].tolist(), strict=True)
+        )
+    ]
+
+
+def evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[Found]]:
+    """All links of some conversations with where the person is in the other one."""
+    assert results.seating is not None
+    return {m: _of_call(results.seating, m) for m in chosen}
+
+
+def _of_call(seating: Seating, m: int) -> list[Found]:
+    seats, place, table = seating.seats, seating.beliefs.place, seating.table
+    slots, tracks = seats.slots, seats.layout.tracks
+    found: list[Found] = []
+    for e in range(*table.listing.of(m).indices(len(table.people))[:2]):
+        here = np.arange(slots.start[e], slots.start[e + 1])
+        other, link = slots.other[here], slots.link[here]
+        there = place[other] < tracks[seats.node[other]]
+        here, other, link = here[there], other[there], link[there]
+        if not len(here):
+            continue
+        own, far = int(tracks[m]), tracks[seats.node[other]]
+        track = np.arange(own)[:, None]
+        step = np.where(slots.later[here], place[other] * own + track, track * far + place[other])
+        bits = seats.weight[link] * seats.llr[seats.offset[link] + step] / LN2
+        at = place[e] if place[e] < own else int(np.argmax(bits.sum(axis=1)))
+        calls, who = seats.node[other].tolist(), int(table.people[e])
+        found += [(float(b), j, who) for b, j in zip(bits[at], calls, strict=True)]
+    return found
+
+
+def by_probability(results: Results, edges: tuple[float, ...]) -> Table:
+    """Tracks that were used, by the probability of who is said to be on them."""
+    assert results.seating is not None
+    sure = results.seating.confidence.chance[np.array(results.decided) != UNUSABLE]
+    place = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, len(edges) - 2)
+    rows = [
+        [low, high, int((place == k).sum()), float((1.0 - sure[place == k]).sum())]
+        for k, (low, high) in enumerate(pairwise(edges))
+    ]
+    columns = ["from", "to", "tracks", "expected wrong"]
+    return {"columns": columns, "rows": [row for row in rows if row[2]]}
+
+
+def by_decision(results: Results) -> Table:
+    """Tracks by what to do about them."""
+    means = {
+        "settled": "99 % or more",
+        "open": "listen, or live with the probability",
+        "unresolvable": "no voice can tell; a known channel would",
+        "misfit": "the list is more probably wrong than right: look at it first",
+        "unusable": "its sound says nothing, so it gets no name",
+    }
+    count = [[name, results.decided.count(name), means[name]] for name in DECISIONS]
+    return {"columns": ["decision", "tracks", "what it means"], "rows": count}
+
+
+def methods(seating: Seating) -> Table:
+    """How the pieces of the network were solved."""
+    beliefs, found = seating.beliefs, {}
+    size = np.bincount(beliefs.piece, minlength=len(beliefs.method)).tolist()
+    for key in zip(beliefs.method, beliefs.certainty, strict=True):
+        found[key] = [0, 0, 0]
+    for method, certainty, calls in zip(beliefs.method, beliefs.certainty, size, strict=True):
+        one = found[method, certainty]
+        one[:] = one[0] + 1, one[1] + calls, max(one[2], calls)
+    order = sorted(found, key=lambda key: (-CERTAINTIES.index(key[1]), -found[key][2], key[0]))
+    columns = ["method", "certainty", "pieces", "conversations", "the largest of"]
+    return {"columns": columns, "rows": [[*key, *found[key]] for key in order]}
+
+
+def chance(value: float) -> float:
+    """A probability of ten digits, never rounded up to certainty."""
+    short = float(f"{float(value):.10g}")
+    return float(value) if short == 1.0 and value < 1.0 else short

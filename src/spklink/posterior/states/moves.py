@@ -56,6 +56,8 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 SWEEPS = 200  # in search of a solution
 HOPELESS = 30.0  # odds at which a conversation is given up
+DOUBTFUL = 3.0  # the same when others have been given up several times
+PATIENT = 3  # such times
 ROUNDS = 10  # of levelling
 AGAIN = 2  # of them, after some have been given up
 STEP = 0.2  # by which the share of a link changes at most in a round
@@ -102,13 +104,13 @@ class Moves:
 def bound_moves(seats: Seats, place: Places) -> Moves:
     """Bounds on all moves from a state."""
     search = _Search(seats, place)
-    before, rounds = -1, ROUNDS
+    before, tries = -1, 0
     while search.view.given_up.sum() > before:  # without what those given up had stirred up
         before = int(search.view.given_up.sum())
         search.share()
-        search.level(rounds)
-        search.spread()
-        rounds = AGAIN
+        search.level(AGAIN if tries else ROUNDS)
+        search.spread(HOPELESS if tries < PATIENT else DOUBTFUL)
+        tries += 1
     return search.moves()
 
 
@@ -168,9 +170,10 @@ class _Search:
             _tilt(self.net, self.wide, self.gains, self.view.given_up, slack, links, self.theta)
             self._share_out()
 
-    def spread(self) -> None:
+    def spread(self, hopeless: float) -> None:
+        """Find a solution, or give up."""
         self.odds[:], self.changed[:] = 0.0, 0.0
-        _spread(self.net, self.place, self.view, self.odds, self.changed)
+        _spread(self.net, self.place, self.view, hopeless, self.odds, self.changed)
 
     def moves(self) -> Moves:
         seats, lost = self.seats, self.view.given_up[self.seats.node]
@@ -322,7 +325,7 @@ def _others(view, node, odds):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _spread(net, place, view, odds, changed):  # type: ignore[no-untyped-def]
+def _spread(net, place, view, most, odds, changed):  # type: ignore[no-untyped-def]
     """Raise the odds until F(odds) <= odds everywhere; give up where that does not end."""
     stale = np.ones(len(net.node), np.bool_)  # people whose odds grew
     sweep, moving = 0, True
@@ -335,13 +338,14 @@ def _spread(net, place, view, odds, changed):  # type: ignore[no-untyped-def]
             for e in range(net.person_start[i], net.person_start[i + 1]):
                 dirty |= stale[view.group[e]]
             if dirty and not view.given_up[i]:
-                moving |= _raise(net, place, view, more, i, odds, changed, grew, sweep >= SWEEPS)
+                limit = most if sweep < SWEEPS else 0.0
+                moving |= _raise(net, place, view, more, i, limit, odds, changed, grew)
         stale = grew
         sweep += 1
 
 
 @nb.njit(cache=True, nogil=True)
-def _raise(net, place, view, more, i, odds, changed, grew, late):  # type: ignore[no-untyped-def]
+def _raise(net, place, view, more, i, limit, odds, changed, grew):  # type: ignore[no-untyped-def]
     """Raise the odds of one conversation to F where they are below; whether they were."""
     fresh = np.empty(net.people[i])
     any_moved = _sum_states(net, place, view, more, i, fresh)
@@ -353,7 +357,7 @@ def _raise(net, place, view, more, i, odds, changed, grew, late):  # type: ignor
             odds[e] = fresh[p] * (1.0 + 1e-6)
             grew[view.group[e]] = True
             raised = True
-            hopeless |= late or not fresh[p] <= HOPELESS
+            hopeless |= not fresh[p] <= limit
     if hopeless:
         view.given_up[i] = True
         changed[i] = np.inf

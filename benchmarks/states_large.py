@@ -63,4 +63,6 @@ if __name__ == "__main__":
         run(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
     else:
         for shape, conversations, eer in CASES:
-            subprocess.run([sys.executable, __file__, shape, str(conversations), str(eer)], check=True)
+            subprocess.run(
+                [sys.executable, __file__, shape, str(conversations), str(eer)], check=True
+            )

@@ -24,9 +24,7 @@ def peaked_case(seed):
         unsure = [k >= tracks or (maybe and rng.random() < 0.4) for k in range(named)]
         presence = [float(rng.uniform(0.2, 0.9)) if some else None for some in unsure]
         people = [f"p{s}" for s in who]
-        calls.append(
-            {"people": people, "presence": presence, "tracks": int(tracks), "unknown": 0}
-        )
+        calls.append({"people": people, "presence": presence, "tracks": int(tracks), "unknown": 0})
         truth.append(dict(zip(rng.permutation(int(tracks)).tolist(), who.tolist(), strict=False)))
     table = as_table(calls)
     links = find_links(table)

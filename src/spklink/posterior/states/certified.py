@@ -23,8 +23,9 @@ from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import CERTIFIED
 from spklink.posterior.states.exactly import ExactPart
 from spklink.posterior.states.marginals import Events, Marginals, conditionals
-from spklink.posterior.states.moves import Moves, bound_moves, values_within
+from spklink.posterior.states.moves import Moves, bound_moves
 from spklink.posterior.states.seats import Places, Seats, fix
+from spklink.posterior.states.shares import values_within
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -109,7 +110,9 @@ class _Bounding:
         away = np.flatnonzero(self.moves.chance < 1.0)
         low = 1.0 - self.moves.chance[away] * (1.0 + TINY) - 1e-15
         events = self.at[away]
-        self.found.narrow(events, np.maximum(low, 0.0), np.ones(len(away)), self.found.guess[events])
+        self.found.narrow(
+            events, np.maximum(low, 0.0), np.ones(len(away)), self.found.guess[events]
+        )
 
     def _refine(self, free: Mask) -> tuple[float, float]:
         """Narrow the intervals of free conversations by exact solutions with all others at their
@@ -154,7 +157,9 @@ class _Bounding:
         near, far = piece[node[entry]], piece[node[slots.other]]
         out = np.flatnonzero((near >= 0) & (far != near))
         key = np.unique(near[out] * len(node) + slots.other[out])
-        return np.minimum(sums(key // max(len(node), 1), moved[key % max(len(node), 1)], count), 1.0)
+        return np.minimum(
+            sums(key // max(len(node), 1), moved[key % max(len(node), 1)], count), 1.0
+        )
 
     def _log_sum(self, solved: Mask, inside: float) -> tuple[float, float]:
         """Interval of the log of the sum over all states.

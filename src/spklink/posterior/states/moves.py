@@ -34,12 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.posterior.states.matching import log_sum, marginals, value
+from spklink.posterior.states.matching import log_sum, marginals
 from spklink.posterior.states.seats import Places, Seats
 from spklink.posterior.states.shares import (
     absences,
     find_gains,
     gain,
+    groups,
     hold,
     present,
     rates,
@@ -112,17 +113,6 @@ def bound_moves(seats: Seats, place: Places) -> Moves:
         search.spread(HOPELESS if tries < PATIENT else DOUBTFUL)
         tries += 1
     return search.moves()
-
-
-def groups(seats: Seats) -> Ints:
-    """(entries,) which person each is, as far as links tell."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    size = len(seats.node)
-    ones = np.ones(len(seats.first), np.int8)
-    graph = coo_matrix((ones, (seats.first, seats.second)), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
 
 
 class _Search:
@@ -399,19 +389,3 @@ def _add_gain(net, place, e, s, part, extra):  # type: ignore[no-untyped-def]
             if k != place[e] and l != place[f]:
                 most = max(most, gain(net, e, s, place[e], place[f], k, l))
         extra[k] += part * most
-
-
-def values_within(seats: Seats, held: Floats, place: Places) -> Floats:
-    """(n,) values of the state of each conversation with these seats."""
-    found = np.zeros(len(seats))
-    _values(seats.arrays, held, place, found)
-    return found
-
-
-@nb.njit(cache=True, nogil=True)
-def _values(net, held, place, found):  # type: ignore[no-untyped-def]
-    for i in range(len(net.people)):
-        own = held[net.seat_start[i] : net.seat_start[i + 1]]
-        terms = net.count[net.count_start[i] : net.count_start[i + 1]]
-        here = place[net.person_start[i] : net.person_start[i + 1]]
-        found[i] = value(own.reshape(net.people[i], net.tracks[i]), terms, here)

@@ -21,10 +21,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.states.matching import log_sum
-from spklink.posterior.states.seats import Places, SeatArrays, score
+from spklink.posterior.states.matching import log_sum, value
+from spklink.posterior.states.seats import Places, SeatArrays, Seats, score
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 EPSILON = float(np.finfo(np.float64).eps)
 SUBSETS = 10  # people at tracks of one conversation whose absences are told apart
 
@@ -302,3 +303,30 @@ def singly(net, place, wide, gains, rate, given_up, share, extra):  # type: igno
                 elif gains.back[s * wide + k] > 0.0 and place[f] < net.tracks[net.node[f]]:
                     risen = np.logaddexp(0.0, rate[f] + gains.back[s * wide + k] - said)
                     extra[own] += risen - np.logaddexp(0.0, rate[f] - said)
+
+
+def groups(seats: Seats) -> Ints:
+    """(entries,) which person each is, as far as links tell."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    size = len(seats.node)
+    ones = np.ones(len(seats.first), np.int8)
+    graph = coo_matrix((ones, (seats.first, seats.second)), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+
+def values_within(seats: Seats, held: Floats, place: Places) -> Floats:
+    """(n,) values of the state of each conversation with these seats."""
+    found = np.zeros(len(seats))
+    _values(seats.arrays, held, place, found)
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _values(net, held, place, found):  # type: ignore[no-untyped-def]
+    for i in range(len(net.people)):
+        own = held[net.seat_start[i] : net.seat_start[i + 1]]
+        terms = net.count[net.count_start[i] : net.count_start[i + 1]]
+        here = place[net.person_start[i] : net.person_start[i + 1]]
+        found[i] = value(own.reshape(net.people[i], net.tracks[i]), terms, here)

@@ -23,8 +23,9 @@ from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import CERTIFIED
 from spklink.posterior.states.exactly import ExactPart
 from spklink.posterior.states.marginals import Events, Marginals, conditionals
-from spklink.posterior.states.moves import Moves, bound_moves, values_within
+from spklink.posterior.states.moves import Moves, bound_moves
 from spklink.posterior.states.seats import Places, Seats, fix
+from spklink.posterior.states.shares import values_within
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -34,18 +34,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.posterior.states.matching import log_sum, marginals, value
+from spklink.posterior.states.matching import log_sum, marginals
 from spklink.posterior.states.seats import Places, Seats
 from spklink.posterior.states.shares import (
     absences,
+    find_gains,
     gain,
+    groups,
     hold,
     present,
     rates,
     share_out,
+    singly,
     slopes,
     touched,
     untouched,
+    with_one,
 )
 
 Floats = NDArray[np.float64]
@@ -53,7 +57,10 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 SWEEPS = 200  # in search of a solution
 HOPELESS = 30.0  # odds at which a conversation is given up
+DOUBTFUL = 3.0  # the same when others have been given up several times
+PATIENT = 3  # such times
 ROUNDS = 10  # of levelling
+AGAIN = 2  # of them, after some have been given up
 STEP = 0.2  # by which the share of a link changes at most in a round
 FAR = 60.0  # log of odds beyond all hope
 
@@ -98,24 +105,14 @@ class Moves:
 def bound_moves(seats: Seats, place: Places) -> Moves:
     """Bounds on all moves from a state."""
     search = _Search(seats, place)
-    before = -1
+    before, tries = -1, 0
     while search.view.given_up.sum() > before:  # without what those given up had stirred up
         before = int(search.view.given_up.sum())
         search.share()
-        search.level()
-        search.spread()
+        search.level(AGAIN if tries else ROUNDS)
+        search.spread(HOPELESS if tries < PATIENT else DOUBTFUL)
+        tries += 1
     return search.moves()
-
-
-def groups(seats: Seats) -> Ints:
-    """(entries,) which person each is, as far as links tell."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    size = len(seats.node)
-    ones = np.ones(len(seats.first), np.int8)
-    graph = coo_matrix((ones, (seats.first, seats.second)), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
 
 
 class _Search:
@@ -134,6 +131,7 @@ class _Search:
         absences(self.net, place, error, self.eta, given_up)
         extra = np.zeros(int(seats.place_start[-1]))
         self.view = View(held, now, error, groups(seats), extra, given_up)
+        self.gains = find_gains(self.net, place, self.wide)
         self.theta = np.full(len(seats.slots.link), 0.5)
         self.rate, self.slope = np.zeros(entries), np.zeros(entries)
         self.odds, self.changed = np.zeros(entries), np.zeros(n)
@@ -142,46 +140,76 @@ class _Search:
     def share(self) -> None:
         """Share all gains anew, as `theta` and those given up ask for."""
         net, view = self.net, self.view
-        rates(net, self.place, self.eta, view.given_up, self.rate)
-        slopes(net, self.place, self.rate, view.given_up, self.slope)
+        rates(net, self.place, self.gains, self.eta, view.given_up, self.rate)
+        slopes(net, self.place, self.wide, self.gains, self.rate, view.given_up, self.slope)
         self._share_out()
 
     def _share_out(self) -> None:
-        known = (self.rate, self.slope, self.view.given_up, self.theta)
+        known = (self.gains, self.rate, self.slope, self.view.given_up, self.theta)
         share_out(self.net, self.place, self.wide, *known, self.taken)
         _add_up(self.net, self.wide, self.taken, self.view.extra)
 
-    def level(self) -> None:
+    def level(self, rounds: int) -> None:
         """Move shares from the conversation with less slack to the one with more."""
         links = np.bincount(self.seats.node, np.diff(self.seats.slots.start), len(self.seats))
-        for _ in range(ROUNDS):
+        fresh = np.zeros_like(self.odds)
+        for _ in range(rounds):
             self.odds[:] = 0.0
-            _sum_all(self.net, self.place, self.view, self.odds, self.changed)
+            _sum_all(self.net, self.place, self.view, self.odds, fresh, self.changed)
             slack = -np.log(np.clip(self.changed, 1e-300, 1e300))
-            _tilt(self.net, self.place, self.view.given_up, slack, links, self.theta)
+            _tilt(self.net, self.wide, self.gains, self.view.given_up, slack, links, self.theta)
             self._share_out()
 
-    def spread(self) -> None:
+    def spread(self, hopeless: float) -> None:
+        """Find a solution, or give up."""
         self.odds[:], self.changed[:] = 0.0, 0.0
-        _spread(self.net, self.place, self.view, self.odds, self.changed)
+        _spread(self.net, self.place, self.view, hopeless, self.odds, self.changed)
 
     def moves(self) -> Moves:
-        net, view, seats = self.net, self.view, self.seats
-        entries = len(seats.node)
-        lost = view.given_up[seats.node]
-        alone, factor = np.zeros(entries), np.zeros(entries)
-        untouched(net, self.place, self.eta, self.rate, view.given_up, alone)
-        touched(net, self.place, self.wide, self.rate, view.given_up, self.taken, factor)
-        odds = np.where(lost, 0.0, self.odds)
-        elsewhere = sums(view.group, odds, entries)[view.group] - odds
-        away = alone + factor * np.maximum(elsewhere * (1.0 + 1e-9), 0.0)
+        seats, lost = self.seats, self.view.given_up[self.seats.node]
+        one, one_changed, more, more_changed = self._counted()
+        away = self._away(one, more)
+        odds = one + more
         chance = np.minimum((odds / (1.0 + odds) + away) * (1.0 + 1e-9) + 1e-300, 1.0)
         linked = np.diff(seats.slots.start) > 0
         chance[lost | ~linked] = 1.0
         with np.errstate(divide="ignore"):
             freed = np.where(linked, -np.log1p(-np.minimum(away, 1.0)), 0.0)
-        worth = np.log1p(self.changed) + sums(seats.node, freed, len(seats))
-        return Moves(seats, self.place, view, linked, chance, worth)
+        worth = np.log1p(one_changed + more_changed) + sums(seats.node, freed, len(seats))
+        return Moves(seats, self.place, self.view, linked, chance, worth)
+
+    def _counted(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The odds once more, now that all others' are known: of sets K of one conversation, for
+        which nothing need be shared, and of larger ones; of entries and of conversations each."""
+        seats, view = self.seats, self.view
+        kept, kept_nodes = ~view.given_up[seats.node], ~view.given_up
+        others = sums(seats.node, _others(view, seats.node, self.odds), len(seats))
+        rest = -np.expm1(-others) * (1.0 + 1e-9)
+        extra, none = np.zeros_like(view.extra), np.zeros_like(self.odds)
+        known = (self.gains, self.rate, view.given_up, self.taken)
+        singly(self.net, self.place, self.wide, *known, extra)
+        one, one_changed = np.zeros_like(self.odds), np.zeros(len(seats))
+        alone = view._replace(extra=extra)
+        _sum_all(self.net, self.place, alone, none, one, one_changed)
+        one = np.where(kept, np.minimum(one, self.odds), 0.0)
+        one_changed = np.where(kept_nodes, np.minimum(one_changed, self.changed), 0.0)
+        more = np.where(kept, self.odds * rest[seats.node], 0.0)
+        return one, one_changed, more, np.where(kept_nodes, self.changed, 0.0) * rest
+
+    def _away(self, one: Floats, more: Floats) -> Floats:
+        """(entries,) bounds on the probability of absence from a conversation that has not
+        changed: while the same person moved nowhere, in one other, or in several."""
+        net, view, group = self.net, self.view, self.view.group
+        size = len(group)
+        found, factor = np.zeros(size), np.zeros(size)
+        untouched(net, self.place, self.gains, self.eta, self.rate, view.given_up, found)
+        known = (net, self.wide, self.gains, self.rate, view.given_up)
+        touched(*known, self.taken, factor)
+        with_one(*known, one, found)
+        for odds, part in ((one, np.exp(np.minimum(self.rate, 0.0))), (more, factor)):
+            elsewhere = sums(group, odds, size)[group] * (1.0 + 1e-9) - odds
+            found += part * np.maximum(elsewhere, 0.0)
+        return found
 
 
 @nb.njit(cache=True, nogil=True)
@@ -194,7 +222,7 @@ def _add_up(net, wide, share, extra):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _tilt(net, place, given_up, slack, links, theta):  # type: ignore[no-untyped-def]
+def _tilt(net, wide, gains, given_up, slack, links, theta):  # type: ignore[no-untyped-def]
     """Change theta as the slacks of both ends ask for."""
     for e in range(len(net.node)):
         for s in range(net.start[e], net.start[e + 1]):
@@ -204,9 +232,7 @@ def _tilt(net, place, given_up, slack, links, theta):  # type: ignore[no-untyped
                 continue
             size = 0.1
             for k in range(net.tracks[i]):
-                for l in range(net.tracks[j]):  # noqa: E741
-                    if k != place[e] and l != place[f]:
-                        size = max(size, gain(net, e, s, place[e], place[f], k, l))
+                size = max(size, gains.most[s * wide + k])
             step = 0.5 * (slack[i] - slack[j]) / np.sqrt(links[i] * links[j]) / size
             theta[s] = min(max(theta[s] + min(max(step, -STEP), STEP), 0.0), 1.0)
             theta[net.mirror[s]] = 1.0 - theta[s]
@@ -265,13 +291,14 @@ def _sum_states(net, place, view, more, i, fresh):  # type: ignore[no-untyped-de
 
 
 @nb.njit(cache=True, nogil=True)
-def _sum_all(net, place, view, odds, changed):  # type: ignore[no-untyped-def]
-    """Fill changed (n,) as F has it with these odds of all others."""
+def _sum_all(net, place, view, odds, fresh, changed):  # type: ignore[no-untyped-def]
+    """Fill fresh (entries,) and changed (n,) as F has them with these odds of all others."""
     more = _others(view, net.node, odds)
     for i in range(len(net.people)):
         changed[i] = 1.0
         if not view.given_up[i]:
-            changed[i] = _sum_states(net, place, view, more, i, np.empty(net.people[i]))
+            own = fresh[net.person_start[i] : net.person_start[i + 1]]
+            changed[i] = _sum_states(net, place, view, more, i, own)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -288,7 +315,7 @@ def _others(view, node, odds):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _spread(net, place, view, odds, changed):  # type: ignore[no-untyped-def]
+def _spread(net, place, view, most, odds, changed):  # type: ignore[no-untyped-def]
     """Raise the odds until F(odds) <= odds everywhere; give up where that does not end."""
     stale = np.ones(len(net.node), np.bool_)  # people whose odds grew
     sweep, moving = 0, True
@@ -301,13 +328,14 @@ def _spread(net, place, view, odds, changed):  # type: ignore[no-untyped-def]
             for e in range(net.person_start[i], net.person_start[i + 1]):
                 dirty |= stale[view.group[e]]
             if dirty and not view.given_up[i]:
-                moving |= _raise(net, place, view, more, i, odds, changed, grew, sweep >= SWEEPS)
+                limit = most if sweep < SWEEPS else 0.0
+                moving |= _raise(net, place, view, more, i, limit, odds, changed, grew)
         stale = grew
         sweep += 1
 
 
 @nb.njit(cache=True, nogil=True)
-def _raise(net, place, view, more, i, odds, changed, grew, late):  # type: ignore[no-untyped-def]
+def _raise(net, place, view, more, i, limit, odds, changed, grew):  # type: ignore[no-untyped-def]
     """Raise the odds of one conversation to F where they are below; whether they were."""
     fresh = np.empty(net.people[i])
     any_moved = _sum_states(net, place, view, more, i, fresh)
@@ -319,7 +347,7 @@ def _raise(net, place, view, more, i, odds, changed, grew, late):  # type: ignor
             odds[e] = fresh[p] * (1.0 + 1e-6)
             grew[view.group[e]] = True
             raised = True
-            hopeless |= late or not fresh[p] <= HOPELESS
+            hopeless |= not fresh[p] <= limit
     if hopeless:
         view.given_up[i] = True
         changed[i] = np.inf
@@ -361,19 +389,3 @@ def _add_gain(net, place, e, s, part, extra):  # type: ignore[no-untyped-def]
             if k != place[e] and l != place[f]:
                 most = max(most, gain(net, e, s, place[e], place[f], k, l))
         extra[k] += part * most
-
-
-def values_within(seats: Seats, held: Floats, place: Places) -> Floats:
-    """(n,) values of the state of each conversation with these seats."""
-    found = np.zeros(len(seats))
-    _values(seats.arrays, held, place, found)
-    return found
-
-
-@nb.njit(cache=True, nogil=True)
-def _values(net, held, place, found):  # type: ignore[no-untyped-def]
-    for i in range(len(net.people)):
-        own = held[net.seat_start[i] : net.seat_start[i + 1]]
-        terms = net.count[net.count_start[i] : net.count_start[i + 1]]
-        here = place[net.person_start[i] : net.person_start[i + 1]]
-        found[i] = value(own.reshape(net.people[i], net.tracks[i]), terms, here)

@@ -23,7 +23,7 @@ KICKS = 200  # regions emptied and seated anew, at most one a conversation
 REGION = 12  # conversations
 COOLING = 40  # sweeps, from hot to cold
 HOT = 8.0  # temperature at which cooling begins
-WARM_WORK = 3e7  # slots of all sweeps together, beyond which nothing is cooled
+WARM_WORK = 4e6  # slots of all sweeps together, beyond which nothing is cooled
 EAGER = 50.0  # log-odds for being there, with which states are grown
 
 

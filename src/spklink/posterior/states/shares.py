@@ -15,12 +15,17 @@ asks for (`theta`). Index conventions as in `seats`; s = slot, k = a place.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba as nb
 import numpy as np
+from numpy.typing import NDArray
 
-from spklink.posterior.states.matching import log_sum
-from spklink.posterior.states.seats import score
+from spklink.posterior.states.matching import log_sum, value
+from spklink.posterior.states.seats import Places, SeatArrays, Seats, score
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 EPSILON = float(np.finfo(np.float64).eps)
 SUBSETS = 10  # people at tracks of one conversation whose absences are told apart
 
@@ -30,6 +35,42 @@ def gain(net, e, s, here, there, k, l):  # type: ignore[no-untyped-def]  # noqa:
     """What moving both ends of a slot gains over moving each alone."""
     both = score(net, e, s, k, l) + score(net, e, s, here, there)
     return both - score(net, e, s, k, there) - score(net, e, s, here, l)
+
+
+class Gains(NamedTuple):
+    """What links say and what moves gain, slot by slot; the same for all that is shared."""
+
+    said: Floats  # (slots,) for both ends being at their places
+    most: Floats  # (slots x places,) by a move of the other end to a track, at most
+    back: Floats  # (slots x places,) by an absence of the other end
+    more: Floats  # (slots x places,) of that, beyond what the link says for being there
+
+
+def find_gains(net: SeatArrays, place: Places, wide: int) -> Gains:
+    """All gains, with `wide` places a slot."""
+    slots = len(net.link)
+    found = Gains(np.zeros(slots), *np.zeros((3, slots * wide)))
+    _find_gains(net, place, wide, found)
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _find_gains(net, place, wide, found):  # type: ignore[no-untyped-def]
+    for e in range(len(net.node)):
+        for s in range(net.start[e], net.start[e + 1]):
+            f = net.other[s]
+            here, there, far = place[e], place[f], net.tracks[net.node[f]]
+            found.said[s] = score(net, e, s, here, there)
+            for k in range(net.tracks[net.node[e]] + 1):
+                if k == here:
+                    continue
+                most = 0.0
+                for l in range(far):  # noqa: E741
+                    if l != there:
+                        most = max(most, gain(net, e, s, here, there, k, l))
+                back = max(gain(net, e, s, here, there, k, far), 0.0)
+                found.most[s * wide + k], found.back[s * wide + k] = most, back
+                found.more[s * wide + k] = max(back - max(found.said[s], 0.0), 0.0)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -124,136 +165,168 @@ def _worth(net, place, i, seated, away):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def rates(net, place, eta, given_up, rate):  # type: ignore[no-untyped-def]
+def rates(net, place, gains, eta, given_up, rate):  # type: ignore[no-untyped-def]
     """Fill rate (entries,): log-odds of absence at most, whoever else is absent and whatever those
     given up do, everybody else being at his place."""
     for e in range(len(net.node)):
         rate[e] = eta[e]
         for s in range(net.start[e], net.start[e + 1]):
-            f = net.other[s]
-            worst = -score(net, e, s, place[e], place[f])
-            if given_up[net.node[f]]:
-                for l in range(net.tracks[net.node[f]]):  # noqa: E741
-                    worst = max(worst, -score(net, e, s, place[e], l))
-            rate[e] += max(worst, 0.0)
+            rate[e] += _against(net, place, gains, given_up, e, s)
 
 
 @nb.njit(cache=True, nogil=True)
-def _more(net, place, e, s, k):  # type: ignore[no-untyped-def]
-    """What a move of e to k takes back of what slot s says for its far end's being there."""
-    far = net.tracks[net.node[net.other[s]]]
-    taken = gain(net, e, s, place[e], place[net.other[s]], k, far)
-    return max(max(taken, 0.0) - max(score(net, e, s, place[e], place[net.other[s]]), 0.0), 0.0)
+def _against(net, place, gains, given_up, e, s):  # type: ignore[no-untyped-def]
+    """The most that slot s can say against e's being at his place."""
+    f = net.other[s]
+    worst = max(-gains.said[s], 0.0)
+    if given_up[net.node[f]]:
+        for l in range(net.tracks[net.node[f]]):  # noqa: E741
+            worst = max(worst, -score(net, e, s, place[e], l))
+    return worst
 
 
 @nb.njit(cache=True, nogil=True)
-def slopes(net, place, rate, given_up, slope):  # type: ignore[no-untyped-def]
+def _largest(gains, wide, s):  # type: ignore[no-untyped-def]
+    """The most that a move at this end of a slot takes back."""
+    largest = 0.0
+    for k in range(wide):
+        largest = max(largest, gains.more[s * wide + k])
+    return largest
+
+
+@nb.njit(cache=True, nogil=True)
+def slopes(net, place, wide, gains, rate, given_up, slope):  # type: ignore[no-untyped-def]
     """Fill slope (entries,): the share of `more` for every move, by the absence of e."""
     for e in range(len(net.node)):
         slope[e], most = 0.0, 0.0
-        if place[e] == net.tracks[net.node[e]]:
-            continue
         for s in range(net.start[e], net.start[e + 1]):
-            f, t, largest = net.other[s], net.mirror[s], 0.0
-            if given_up[net.node[f]]:
-                continue
-            for k in range(net.tracks[net.node[f]]):
-                if k != place[f]:
-                    largest = max(largest, _more(net, place, f, t, k))
-            most += largest
-        if most > 0.0:
+            if not given_up[net.node[net.other[s]]]:
+                most += _largest(gains, wide, net.mirror[s])
+        if most > 0.0 and place[e] < net.tracks[net.node[e]]:
             risen = np.logaddexp(0.0, rate[e] + most) - np.logaddexp(0.0, rate[e])
             slope[e] = min(risen / most * (1.0 + 1e-9) + 1e-12, 1.0)
 
 
 @nb.njit(cache=True, nogil=True)
-def share_out(net, place, wide, rate, slope, given_up, theta, share):  # type: ignore[no-untyped-def]
+def share_out(net, place, wide, gains, rate, slope, given_up, theta, share):  # type: ignore[no-untyped-def]
     """Fill share (slots x places,): what a move of this end to that place gains at most by what the
     other end does, the other end paying its own share; all of it where the other is given up."""
     for e in range(len(net.node)):
+        tracks = net.tracks[net.node[e]]
         for s in range(net.start[e], net.start[e + 1]):
-            _share_tracks(net, place, wide, rate, slope, given_up, theta, share, e, s)
+            f = net.other[s]
+            odds = np.exp(min(rate[f], 700.0))
+            held = odds / (1.0 + odds) * max(gains.said[s], 0.0)
+            for k in range(tracks + 1):
+                at = s * wide + k
+                if given_up[net.node[f]]:
+                    share[at] = max(gains.most[at], gains.back[at])
+                elif k < tracks:
+                    share[at] = theta[s] * gains.most[at]
+                    if gains.back[at] > 0.0:
+                        share[at] = max(share[at], slope[f] * gains.more[at] + held)
     for e in range(len(net.node)):
         for s in range(net.start[e], net.start[e + 1]):
-            if not given_up[net.node[net.other[s]]] and place[e] < net.tracks[net.node[e]]:
-                _share_nowhere(net, place, wide, rate, share, e, s)
+            f = net.other[s]
+            if not given_up[net.node[f]] and place[e] < net.tracks[net.node[e]]:
+                _share_nowhere(net, wide, gains, rate[f], share, e, s)
 
 
 @nb.njit(cache=True, nogil=True)
-def _share_tracks(net, place, wide, rate, slope, given_up, theta, share, e, s):  # type: ignore[no-untyped-def]
-    f = net.other[s]
-    far, lost = net.tracks[net.node[f]], given_up[net.node[f]]
-    said = max(score(net, e, s, place[e], place[f]), 0.0)
-    for k in range(net.tracks[net.node[e]] + 1):
-        if k == place[e] or (k == net.tracks[net.node[e]] and not lost):
-            continue
-        most = 0.0
-        for l in range(far + 1 if lost else far):  # noqa: E741
-            if l != place[f]:
-                most = max(most, gain(net, e, s, place[e], place[f], k, l))
-        if lost:
-            share[s * wide + k] = most
-            continue
-        own = theta[s] * most
-        if place[f] == far:  # who is not there may appear, and can then not be away
-            own = max(own, 0.0)
-        elif gain(net, e, s, place[e], place[f], k, far) > 0.0:
-            odds = np.exp(min(rate[f], 700.0))
-            own = max(own, slope[f] * _more(net, place, e, s, k) + odds / (1.0 + odds) * said)
-        share[s * wide + k] = own
-
-
-@nb.njit(cache=True, nogil=True)
-def _share_nowhere(net, place, wide, rate, share, e, s):  # type: ignore[no-untyped-def]
-    """What is left for those absent beside people who moved, when those have paid."""
-    f, t = net.other[s], net.mirror[s]
-    here, far = net.tracks[net.node[e]], net.tracks[net.node[f]]
-    odds = np.exp(min(rate[f], 700.0))
-    said = max(score(net, e, s, place[e], place[f]), 0.0)
-    own = 0.0
-    if place[f] < far:
-        own = max(0.5, odds / (1.0 + odds)) * said
+def _share_nowhere(net, wide, gains, rate, share, e, s):  # type: ignore[no-untyped-def]
+    """What is left for those absent beside people who moved, when those have paid; beside others
+    who are absent half of what the link says."""
+    t, far = net.mirror[s], net.tracks[net.node[net.other[s]]]
+    odds = np.exp(min(rate, 700.0))
+    own = max(0.5, odds / (1.0 + odds)) * max(gains.said[s], 0.0)
     for l in range(far):  # noqa: E741
-        if l != place[f]:
-            both = gain(net, e, s, place[e], place[f], here, l)
-            own = max(own, both - share[t * wide + l])
-    share[s * wide + here] = own
+        own = max(own, gains.back[t * wide + l] - share[t * wide + l])
+    share[s * wide + net.tracks[net.node[e]]] = own
 
 
 @nb.njit(cache=True, nogil=True)
-def untouched(net, place, eta, rate, given_up, odds):  # type: ignore[no-untyped-def]
+def untouched(net, place, gains, eta, rate, given_up, odds):  # type: ignore[no-untyped-def]
     """Fill odds (entries,): of absence at most while nobody moved but those given up; those absent
     elsewhere say nothing, and each is so with at most his own rate."""
     for e in range(len(net.node)):
         total = eta[e]
         for s in range(net.start[e], net.start[e + 1]):
-            f = net.other[s]
-            said = score(net, e, s, place[e], place[f])
-            if given_up[net.node[f]]:
-                worst = max(-said, 0.0)
-                for l in range(net.tracks[net.node[f]]):  # noqa: E741
-                    worst = max(worst, -score(net, e, s, place[e], l))
-                total += worst
-            elif said > 0.0:
+            f, said = net.other[s], gains.said[s]
+            if said > 0.0 and not given_up[net.node[f]]:
                 away = np.exp(min(rate[f], 700.0))
                 total += np.log1p(away / (1.0 + away) * np.expm1(min(said, 700.0))) - said
             else:
-                total -= said
+                total += _against(net, place, gains, given_up, e, s)
         odds[e] = np.exp(min(total, 700.0)) * (1.0 + 1e-9)
 
 
 @nb.njit(cache=True, nogil=True)
-def touched(net, place, wide, rate, given_up, share, factor):  # type: ignore[no-untyped-def]
-    """Fill factor (entries,): by which moves of the same person elsewhere, whose odds are known,
-    are at most made odds of those together with his absence here."""
+def touched(net, wide, gains, rate, given_up, share, factor):  # type: ignore[no-untyped-def]
+    """Fill factor (entries,): what the shared odds of moves of the same person elsewhere are at
+    most multiplied by where he is absent here, too."""
     for e in range(len(net.node)):
         total = rate[e]
         for s in range(net.start[e], net.start[e + 1]):
-            f, t, most = net.other[s], net.mirror[s], 0.0
-            if given_up[net.node[f]]:
-                continue
-            for k in range(net.tracks[net.node[f]] + 1):
-                if k != place[f]:
-                    most = max(most, _more(net, place, f, t, k) - share[t * wide + k])
+            t, most = net.mirror[s], 0.0
+            if not given_up[net.node[net.other[s]]]:
+                for at in range(t * wide, (t + 1) * wide):
+                    most = max(most, gains.more[at] - share[at])
             total += most
         factor[e] = np.exp(min(total, 0.0))
+
+
+@nb.njit(cache=True, nogil=True)
+def with_one(net, wide, gains, rate, given_up, odds, found):  # type: ignore[no-untyped-def]
+    """Add to found (entries,) the odds of absence together with those (odds) of one linked
+    conversation that has changed by itself, beyond what the rate alone makes of them."""
+    for e in range(len(net.node)):
+        for s in range(net.start[e], net.start[e + 1]):
+            most = _largest(gains, wide, net.mirror[s])
+            if most > 0.0 and not given_up[net.node[net.other[s]]]:
+                risen = np.exp(min(rate[e] + most, 0.0)) - np.exp(min(rate[e], 0.0))
+                found[e] += odds[net.other[s]] * max(risen, 0.0) * (1.0 + 1e-9)
+
+
+@nb.njit(cache=True, nogil=True)
+def singly(net, place, wide, gains, rate, given_up, share, extra):  # type: ignore[no-untyped-def]
+    """Fill extra (places,): what absences, and those given up, add to a move that is the only one
+    of its person."""
+    extra[:] = 0.0
+    for e in range(len(net.node)):
+        for s in range(net.start[e], net.start[e + 1]):
+            f = net.other[s]
+            said = max(gains.said[s], 0.0)
+            for k in range(net.tracks[net.node[e]] + 1):
+                own = net.place_start[e] + k
+                if given_up[net.node[f]]:
+                    extra[own] += share[s * wide + k]
+                elif gains.back[s * wide + k] > 0.0 and place[f] < net.tracks[net.node[f]]:
+                    risen = np.logaddexp(0.0, rate[f] + gains.back[s * wide + k] - said)
+                    extra[own] += risen - np.logaddexp(0.0, rate[f] - said)
+
+
+def groups(seats: Seats) -> Ints:
+    """(entries,) which person each is, as far as links tell."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    size = len(seats.node)
+    ones = np.ones(len(seats.first), np.int8)
+    graph = coo_matrix((ones, (seats.first, seats.second)), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+
+def values_within(seats: Seats, held: Floats, place: Places) -> Floats:
+    """(n,) values of the state of each conversation with these seats."""
+    found = np.zeros(len(seats))
+    _values(seats.arrays, held, place, found)
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _values(net, held, place, found):  # type: ignore[no-untyped-def]
+    for i in range(len(net.people)):
+        own = held[net.seat_start[i] : net.seat_start[i + 1]]
+        terms = net.count[net.count_start[i] : net.count_start[i + 1]]
+        here = place[net.person_start[i] : net.person_start[i + 1]]
+        found[i] = value(own.reshape(net.people[i], net.tracks[i]), terms, here)

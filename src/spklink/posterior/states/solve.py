@@ -17,6 +17,7 @@ from spklink.arrays import ranges
 from spklink.posterior.inference.beliefs import CERTIFIED, EXACT
 from spklink.posterior.inference.plan import WIDE, Budget
 from spklink.posterior.states.certified import certified
+from spklink.posterior.states.enumeration import LARGEST, enumerate_one
 from spklink.posterior.states.exactly import ExactPart, Solve, solve_pieces
 from spklink.posterior.states.marginals import Events, Marginals
 from spklink.posterior.states.mirror import both_images, held, is_mirrored
@@ -28,6 +29,9 @@ from spklink.posterior.states.seats import Places, Seats, fix
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Tell = Callable[[int, int], None]
+MANY = 3000  # conversations of a piece from which on work is spared
+FEW = 0.05  # share of them whose certified intervals may be wide
+MODEST = 16.0  # bits of the parts that are then solved exactly
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,8 @@ def _both(seats: Seats, found: SeatBeliefs, exact: ExactPart) -> Floats:
 def solve_piece(seats: Seats, start: Places | None, budget: Budget, seed: int) -> Marginals:
     """One piece that no exact method can afford."""
     place = find_best(seats, start, seed=seed)
-    found = _bounded(seats, place, budget)
-    if found is not None and (found.high - found.low).max(initial=0.0) <= WIDE:
+    found = _bounded(seats, place)
+    if found is not None and _narrow(seats, found):
         return found
     estimate = sample(seats, place, seconds=budget.seconds / 2.0, seed=seed)
     if found is None:
@@ -102,12 +106,22 @@ def solve_piece(seats: Seats, start: Places | None, budget: Budget, seed: int) -
     )
 
 
-def _bounded(seats: Seats, place: Places, budget: Budget) -> Marginals | None:
+def _narrow(seats: Seats, found: Marginals) -> bool:
+    """Whether sampling could not better certified intervals: all are narrow, or, among more
+    conversations than can be sampled well, nearly all."""
+    width = np.zeros(len(seats))
+    np.maximum.at(width, Events(seats).node, found.high - found.low)
+    wide = int((width > WIDE).sum())
+    return wide == 0 or (len(seats) > MANY and wide <= FEW * len(seats))
+
+
+def _bounded(seats: Seats, place: Places) -> Marginals | None:
     """Certified figures, of one of two images where there are two."""
 
     def exact(part: Seats) -> ExactPart:
-        return solve_pieces(part, _affordable(budget))
+        return solve_pieces(part, _enumerable(LARGEST if few else MODEST))
 
+    few = len(seats) <= MANY
     if is_mirrored(seats):
         one = certified(held(seats, place), place, exact)
         return None if one is None else both_images(seats, one)
@@ -116,6 +130,11 @@ def _bounded(seats: Seats, place: Places, budget: Budget) -> Marginals | None:
 
 def _affordable(budget: Budget) -> Solve:
     return lambda network: solve_exact(network, budget)
+
+
+def _enumerable(most: float) -> Solve:
+    """Within a certificate there may be thousands of parts: none may cost much."""
+    return lambda network: enumerate_one(network) if network.bits <= most else None
 
 
 def _piece(seats: Seats, mine: NDArray[np.bool_]) -> tuple[Seats, Ints, Ints]:

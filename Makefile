@@ -32,9 +32,10 @@ demo: .venv/.installed
 test: .venv/.installed
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
-# The adversary at length: fuzzed files, damaged caches, kills, pairs of runs, hostile names.
+# The adversary at length, about half an hour: spoilt files, odd recordings, damaged caches, kills, pairs of runs,
+# hostile names in Chromium. Ends with a table of what was tried and what went wrong.
 torture: .venv/.installed
-	SPKLINK_TORTURE=1 $(BIN)/python -m pytest -n0 -s tests/adversary
+	SPKLINK_TORTURE=1 SPKLINK_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/adversary
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

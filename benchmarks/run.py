@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("cliques", "large", "front_end", "gmm", "detection")
+NAMES = ("cliques", "large", "states_exact", "front_end", "gmm", "detection")
 
 
 def main() -> None:

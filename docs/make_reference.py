@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spklink.cli.app import EXAMPLES
+from spklink.cli.commands import EXAMPLES
 from spklink.cli.parameters import parameters_of
 from spklink.options import REQUIRED, Option
 

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from commands import assign
-from spklink.cli.app import app
+from spklink.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -36,15 +36,23 @@ class Each:
 
 def read_json(path: str | os.PathLike[str], shape: Any = ANYTHING, remedy: str = "") -> Any:
     """What is in a file, of this shape; `remedy` says what to do about one that is not."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        more = f"; {remedy}" if remedy else ""
+        raise SpklinkError(f"{path}: cannot be read ({error.strerror}){more}") from None
+    return json_in(data, path, shape, remedy)
+
+
+def json_in(
+    data: bytes, path: str | os.PathLike[str], shape: Any = ANYTHING, remedy: str = ""
+) -> Any:
+    """The same of bytes that were read already; `path` is what messages call them."""
     more = f"; {remedy}" if remedy else ""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        found = parsed(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise SpklinkError(f"{path}: cannot be read as JSON (not UTF-8){more}") from None
-    except OSError as error:
-        raise SpklinkError(f"{path}: cannot be read ({error.strerror}){more}") from None
-    try:
-        found = parsed(text)
     except RecursionError:
         raise SpklinkError(f"{path}: cannot be read as JSON (nested too deep){more}") from None
     except ValueError as error:

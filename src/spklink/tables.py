@@ -282,9 +282,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def aside(folder: Path) -> Iterator[Path]:
-    """A folder inside `folder` for what is not whole yet; it goes when the block ends."""
-    sweep(folder)
+def aside(folder: Path, *, older_than_days: float = 0.0) -> Iterator[Path]:
+    """A folder inside `folder` for what is not whole yet; it goes when the block ends. Those of
+    killed runs go now, if they are older than this."""
+    sweep(folder, older_than_days=older_than_days)
     new = Path(tempfile.mkdtemp(f".{TEMPORARY}", ".results.", folder))
     try:
         yield new

@@ -2,8 +2,8 @@
 
 Every kind of cached file is damaged in every way, with the files made of it removed, so that it is
 needed. The results must be the same bytes, and a note must name the damage. The normal run tries a
-few; SPKLINK_TORTURE=1 some hundreds, kills runs and their helpers at random moments, starts runs in
-pairs, and prints what was counted (pytest -s).
+few; `make torture` some hundreds, kills runs and their helpers at random moments, and starts runs
+in pairs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -23,11 +24,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from adversary.tally import TORTURE, count, patience
 from made_calls import write_calls, write_table
 from spklink.runs.link import link
 from spklink.worlds.voices import RATE, call, make_voices
 
-TORTURE = pytest.mark.skipif("SPKLINK_TORTURE" not in os.environ, reason="SPKLINK_TORTURE=1")
+LONG = pytest.mark.skipif(not TORTURE, reason="make torture")
 RESULTS = ("assignments.csv", "cliques.csv", "llrs.npz")
 PATIENCE = 120  # seconds, after which a run hangs
 FOLDERS = ("features", "recognizers", "vectors")
@@ -152,13 +154,17 @@ def damaged(cache: Path, where: str, how, rng: random.Random) -> str:
 def verdict(clean: Path, cache: Path, out: Path, name: str, how) -> str:
     """What a run makes of it: "" or what is wrong."""
     try:
-        found = linked(clean, cache, out)
-    except Exception as error:
-        return f"traceback: {type(error).__name__}: {error}"
+        with patience(PATIENCE):
+            found = linked(clean, cache, out)
+    except TimeoutError:
+        return "hangs"
+    except Exception:
+        traceback.print_exc()
+        return "tracebacks"
     if results(out) != results(clean / "out"):
-        return "different bytes"
+        return "other bytes"
     if how is not gone and not any("damaged" in note and name in note for note in found.notes):
-        return "silent use"
+        return "silent uses"
     return ""
 
 
@@ -168,7 +174,7 @@ def tried(clean: Path, where: str, how, seed: int, place: Path) -> str:
     name = damaged(cache, where, how, random.Random(seed))
     wrong = verdict(clean, cache, out, name, how)
     if not wrong and any("damaged" in note for note in linked(clean, cache, out).notes):
-        wrong = "damaged again"
+        wrong = "silent uses"  # what was made anew is damaged too
     shutil.rmtree(place)
     return wrong
 
@@ -182,16 +188,16 @@ def test_damage_is_noticed_and_mended(how, where, clean, tmp_path):
     assert tried(clean, where, how, 1, tmp_path / "try") == ""
 
 
-@TORTURE
+@LONG
 def test_two_hundred_damaged_caches(clean, tmp_path):
     counts: Counter[str] = Counter()
     for seed, (how, where) in zip(range(220), itertools.cycle(SETS), strict=False):
         wrong = tried(clean, where, how, seed, tmp_path / f"{seed}")
-        counts[wrong] += 1
         if wrong:
+            counts[wrong] += 1
             print(seed, how.__name__, where, wrong)
-    print(f"\n{counts.total()} damaged caches: {dict(counts) or 'nothing wrong'}")
-    assert set(counts) == {""}
+    count("damaged caches, whole runs", seed + 1, counts)
+    assert not counts
 
 
 # --- kills and company ----------------------------------------------------------------------------
@@ -263,12 +269,14 @@ def running(pids: list[int]) -> list[int]:
 
 
 def kill(process: subprocess.Popen[str], victim: str, rng: random.Random) -> None:
-    """The main process, one of its helpers, or all at once as from the keyboard."""
+    """The main process, one of its helpers, or all at once as a terminal does it."""
     helpers = children(process.pid)
     if victim == "helper" and helpers:
         os.kill(rng.choice(helpers), signal.SIGKILL)
-    elif victim == "everyone":
+    elif victim == "Ctrl-C to all":
         os.killpg(process.pid, signal.SIGINT)
+    elif victim == "terminal closed":
+        os.killpg(process.pid, signal.SIGHUP)
     else:
         process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
 
@@ -281,44 +289,50 @@ def survivors(helpers: list[int]) -> int:
 
 
 def kill_once(words: list[str], victim: str, moment: float, rng, counts) -> None:
+    """Counted where it hangs, ends in a traceback or otherwise oddly, or leaves helpers behind."""
     process = started(words)
     time.sleep(moment)
-    while victim != "main" and not children(process.pid) and process.poll() is None:
+    while victim != "main process" and not children(process.pid) and process.poll() is None:
         time.sleep(0.02)  # no program can handle Ctrl-C before it is loaded
     helpers = children(process.pid)
     if process.poll() is None:
         kill(process, victim, rng)
         counts["kills"] += 1
     said = ended(process, counts)
-    counts["survivors"] += survivors(helpers)
-    fine = process.returncode in (0, -signal.SIGKILL, -signal.SIGTERM)
+    counts["hangs"] += survivors(helpers)
+    fine = process.returncode in (0, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP)
     if not fine and not (process.returncode in (130, -signal.SIGINT) and "stopped" in said):
-        counts["odd ends"] += 1
+        counts["tracebacks"] += "Traceback" not in said  # if it has one, it is counted
         print(victim, moment, process.returncode, said)
 
 
-@TORTURE
+VICTIMS = ("main process", "helper", "Ctrl-C to all", "terminal closed")
+
+
+@LONG
 def test_fifty_kills(many, tmp_path):
     if not Path("/proc/self/task").exists():
         pytest.skip("helpers are found in /proc")
-    counts: Counter[str] = Counter(survivors=0, hangs=0, tracebacks=0)
-    rng, expected = random.Random(7), results(many / "all")
+    rng, expected, total = random.Random(7), results(many / "all"), Counter()
     begin = time.monotonic()
     subprocess.run(command(many, "all", tmp_path / "timed"), check=True, capture_output=True)
     whole = time.monotonic() - begin
-    for k, victim in enumerate(itertools.cycle(["main", "helper", "everyone"])):
-        if counts["kills"] >= 50:
+    for k, victim in enumerate(itertools.cycle(VICTIMS)):
+        if total["kills"] >= 52:
             break
-        out = tmp_path / f"{k}"
+        counts, out = Counter(), tmp_path / f"{k}"
         for share in (0.8, 0.5, 0.3):  # what is done already need not be done again
             moment = rng.uniform(0.1, share) * whole
             kill_once(command(many, "all", out), victim, moment, rng, counts)
-        ended(started(command(many, "all", out)), counts)
-        counts["resumes"] += 1
-        counts["different bytes"] += results(out) != expected
+        kills = counts.pop("kills", 0)
+        count(f"kills: {victim}", kills, counts)
+        resumed: Counter[str] = Counter()
+        ended(started(command(many, "all", out)), resumed)
+        resumed["other bytes"] += results(out) != expected
+        count("runs resumed after kills", 1, resumed)
+        total.update(counts + resumed, kills=kills)
         shutil.rmtree(out)
-    print(f"\nkills: {dict(counts)}")
-    assert not any(counts[name] for name in counts if name not in ("kills", "resumes"))
+    assert set(+total) == {"kills"}, total
 
 
 def pair(many: Path, tables: tuple[str, str], place: Path, counts: Counter[str]) -> None:
@@ -328,25 +342,18 @@ def pair(many: Path, tables: tuple[str, str], place: Path, counts: Counter[str])
     for k, (process, table) in enumerate(zip(runs, tables, strict=True)):
         said = ended(process, counts)
         if process.returncode:
-            counts["failed"] += 1
+            counts["tracebacks"] += "Traceback" not in said
             print(said)
         else:
-            counts["different bytes"] += results(place / f"{k}") != results(many / table)
-            counts["damage noted"] += "damaged" in (place / f"{k}" / "run.json").read_text()
+            counts["other bytes"] += results(place / f"{k}") != results(many / table)
+            counts["other bytes"] += "damaged" in (place / f"{k}" / "run.json").read_text()
     shutil.rmtree(place)
 
 
-@TORTURE
-def test_thirty_pairs_of_runs(many, tmp_path):
-    counts: Counter[str] = Counter(pairs=0)
-    for k in range(32):
-        pair(many, [("all", "all"), ("first", "last")][k % 2], tmp_path / f"{k}", counts)
-        counts["pairs"] += 1
-    print(f"\npairs: {dict(counts)}")
-    assert not any(counts[name] for name in counts if name != "pairs")
-
-
-def test_a_pair_of_runs(many, tmp_path):
+@pytest.mark.parametrize("pairs", [pytest.param(32, marks=LONG), 1])
+def test_pairs_of_runs(many, tmp_path, pairs):
     counts: Counter[str] = Counter()
-    pair(many, ("first", "last"), tmp_path / "pair", counts)
-    assert not any(counts.values())
+    for k in range(pairs):
+        pair(many, [("first", "last"), ("all", "all")][k % 2], tmp_path / f"{k}", counts)
+    count("pairs of runs, one cache", pairs, counts)
+    assert not any(counts.values()), counts

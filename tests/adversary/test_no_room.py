@@ -15,6 +15,7 @@ import pytest
 
 import spklink
 from spklink import tables
+from spklink.report import figures
 from spklink.runs import folder as folders
 from spklink.runs.folder import load
 
@@ -57,6 +58,32 @@ def test_a_full_disk_leaves_the_earlier_results(files, tmp_path, monkeypatch, ru
         assert not list(out.glob(".*"))
     assert moment > 5
     assert contents(out) != before
+
+
+def test_a_full_disk_leaves_the_earlier_report(files, tmp_path, monkeypatch):
+    """Its page, its numbers and all of its figures."""
+    out = tmp_path / "out"
+    drawn = dict.fromkeys(figures.FIGURES, ("<svg></svg>", b"%PDF"))
+    monkeypatch.setattr(figures, "draw_all", lambda _: drawn)
+    assigned(files, out, 1)
+    spklink.write_report(out)
+    (out / "figures" / "mine.txt").write_text("a person's own")
+    before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    left = [5]
+
+    def full(handle):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            spklink.write_report(out, key=files / "key.csv")
+    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
+    spklink.write_report(out, key=files / "key.csv")
+    assert (out / "report.html").read_bytes() != before[out / "report.html"]
+    assert (out / "figures" / "mine.txt").exists()
 
 
 def test_a_failed_swap_says_that_nothing_is_complete(files, tmp_path, monkeypatch):

@@ -1,12 +1,11 @@
 """Pages full of hostile names, in a browser: nothing of theirs runs, and all can be read.
 
-SPKLINK_TORTURE=1 takes all names instead of a few of every kind.
+`make torture` takes all names instead of a few of every kind.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,11 +16,11 @@ import numpy as np
 import pytest
 
 from adversary.hostile_names import FIRST, cut, hostile_names, seen
+from adversary.tally import TORTURE, count
 from spklink.report.graphs import MOST_IN_ONE
 from spklink.report.write import write_report
 from spklink.runs.assign import assign
 
-TORTURE = bool(os.environ.get("SPKLINK_TORTURE"))
 NAMES = hostile_names(240 if TORTURE else len(FIRST))
 RING = 12  # conversations of a small clique: labels are drawn
 HUBS = 34  # busy speakers of a clique that is drawn as circles
@@ -36,6 +35,9 @@ class Watched:
     heard: list[str] = field(default_factory=list)
 
     def assert_harmless(self) -> None:
+        hacked = self.page.evaluate("window.hacked") is not None
+        tried = hacked + len(self.page.evaluate("window.violations"))
+        count("hostile names in Chromium", 0, {"scripts": tried})
         assert self.page.evaluate("window.hacked") is None
         assert self.page.evaluate("window.violations") == []
         assert self.page.evaluate("({}).hacked") is None
@@ -154,8 +156,8 @@ def test_names_do_nothing_and_can_be_read(small, watch):
         assert cut(seen(f"{name} call")) in shown, ascii(name)
     labels = texts(page, ".gallery text")
     assert {f"\u2068{_label(seen(name), 12)}\u2069" for name in NAMES} <= labels
+    count("hostile names in Chromium", len(NAMES))
     watched.assert_harmless()
-    print(f"\n{len(NAMES)} hostile names read on {small}")
 
 
 # Types a text, clicks the hit that begins with a title, and tells what opens.
@@ -206,11 +208,9 @@ def test_clicking_and_searching(small, watch):
 
 
 def test_circles(circles, watch):
-    bundles = 0
     for path, hubs in circles:
         watched = watch(path)
         found = watched.page.evaluate(BUNDLES)
-        bundles += len(found)
         named = {part.split("\u2069")[0] for said, *_ in found for part in said.split("\u2068")[1:]}
         busy = {_label(seen(name), 40) for name in hubs}
         assert busy <= named
@@ -219,7 +219,6 @@ def test_circles(circles, watch):
         inline = "document.querySelectorAll('[style]:not(#tip),[onclick]').length"
         assert watched.page.evaluate(inline) == 0
         watched.assert_harmless()
-    print(f"\n{len(circles)} pages of circles, {bundles} bundles with hostile names")
 
 
 def _label(text: str, longest: int) -> str:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 
 import spklink
 from spklink import SpklinkError
+from spklink.calibration.choice import Choice, compared_twice
+from spklink.posterior.likelihood import Weight
 from spklink.streams import Stream
 
 NAMES = ("assignments.csv", "cliques.csv", "llrs.npz")
@@ -96,3 +99,29 @@ def test_link_reads_its_key_once(files, monkeypatch):
     assert case.inputs.table("key").data == (files / "key.csv").read_bytes()
     assert "key" not in case.inputs.as_json(Path())
     assert runs.read_key is not None
+
+
+def test_calibrations_are_read_once(files, tmp_path):
+    """What was checked at the start is what is used and hashed hours later."""
+    path = tmp_path / "calibration.json"
+    good = (files / "calibration.json").read_bytes()
+    path.write_bytes(good)
+    choice = Choice(source=path, fallback=str(path))
+    path.write_text("something else")
+    again = replace(choice, first=True)
+    assert (again.rule(), compared_twice(again)) == (Weight(), False)
+    assert {one.sha256 for one in again.named_files().values()} == {
+        hashlib.sha256(good).hexdigest()
+    }
+
+
+def test_a_calibration_may_come_through_a_pipe(files, tmp_path):
+    data = (files / "calibration.json").read_bytes()
+    thread = through(tmp_path / "pipe", data)
+    table, scores = files / "conversations.csv", files / "scores.csv"
+    made = spklink.assign(table, scores, tmp_path / "out", calibration=tmp_path / "pipe")
+    thread.join(10)
+    plain = spklink.assign(table, scores, calibration=files / "calibration.json")
+    assert np.array_equal(made.posterior.exchanged, plain.posterior.exchanged)
+    said = json.loads((tmp_path / "out" / "run.json").read_text())["inputs"]
+    assert hashlib.sha256(data).hexdigest() in {one["sha256"] for one in said.values()}

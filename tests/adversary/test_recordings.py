@@ -1,15 +1,13 @@
 """Damaged and odd recordings, drawn by seed: each is heard, or is named as a problem of its own.
 
-A quick set always; with SPKLINK_TORTURE=1 some hundreds more, counted.
+A quick set always; some hundreds with `make torture`.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +15,14 @@ import numpy as np
 import pytest
 import soundfile as sf
 
+from adversary.tally import TORTURE, count, patience
 from spklink import SpklinkError, read_conversations
 from spklink.sound.audio import FATAL, REMARKS
 from spklink.sound.features import DEFAULT
 from spklink.sound.listening import Sound, hear
 from spklink.worlds.voices import RATE, call, make_voices
 
-QUICK, TORTURE = 1, 14  # rounds through all kinds
+ROUNDS = 14 if TORTURE else 1  # through all kinds
 PATIENCE = 20  # seconds; a recording of six seconds takes some hundredths of one
 VOICES = make_voices(4, np.random.default_rng(11))
 FORMATS = [
@@ -229,22 +228,6 @@ CASES: dict[Case, set[str]] = {
 }
 
 
-@contextmanager
-def patience(seconds: int) -> Iterator[None]:
-    """What takes longer hangs."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def kinds_heard(folder: Path, name: str) -> tuple[Sound, set[str]]:
     """A good call and the odd one, in both modes; what the odd one is called."""
     table = folder / "table.csv"
@@ -282,23 +265,15 @@ def torture(folder: Path, rounds: int) -> Counter[str]:
                 continue
             assert kinds <= set(FATAL) | set(REMARKS), place.name
             missed = bool(expected) and not (expected & (kinds or {"nothing"}))
-            counts["misnamed" if missed else "named" if kinds else "heard"] += 1
+            counts["silent uses" if missed else "named" if kinds else "heard"] += 1
             if missed:
                 print(f"{place.name}: {kinds or 'nothing'}, not {expected}; {sound.marks}")
     return counts
 
 
-@pytest.mark.parametrize("rounds", [QUICK])
-def test_every_odd_recording_is_a_problem_of_its_own(tmp_path, rounds):
-    counts = torture(tmp_path, rounds)
-    assert counts["hangs"] == counts["tracebacks"] == counts["misnamed"] == 0, counts
-    assert counts.total() == rounds * len(CASES)
-
-
-@pytest.mark.skipif("SPKLINK_TORTURE" not in os.environ, reason="SPKLINK_TORTURE is not set")
-def test_hundreds_of_them(tmp_path, capsys):
-    counts = torture(tmp_path, TORTURE)
-    with capsys.disabled():
-        print(f"\n{counts.total()} odd recordings: {dict(counts)}")
-    assert counts["hangs"] == counts["tracebacks"] == counts["misnamed"] == 0
-    assert counts.total() >= 300
+def test_every_odd_recording_is_a_problem_of_its_own(tmp_path):
+    counts = torture(tmp_path, ROUNDS)
+    wrong = {name: counts[name] for name in ("hangs", "tracebacks", "silent uses")}
+    count("damaged and odd recordings", counts.total(), wrong)
+    assert not any(wrong.values()), counts
+    assert counts.total() == ROUNDS * len(CASES)

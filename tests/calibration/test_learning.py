@@ -9,9 +9,11 @@ import pytest
 
 from spklink import SpklinkError, build_model, find_cliques, solve
 from spklink.calibration.choice import Choice, calibrated, with_key
+from spklink.calibration.curves import load, pair_speech, save
 from spklink.calibration.label_free import label_free
 from spklink.calibration.pairs import make_pairs
 from spklink.calibration.weight import learn_weight
+from spklink.database.links import needed_sides
 from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
 from spklink.worlds.scorers import gaussian_mu, variance_ratio
@@ -146,6 +148,27 @@ def test_scores_that_tell_the_opposite_are_refused():
     pairs = pairs_of(made, scores=lower, others=rng.normal(size=len(made.non_targets)))
     with pytest.raises(SpklinkError, match="participant lists"):
         label_free(pairs, posterior, "cmlg")
+
+
+def test_short_calls_are_judged_by_their_own_speech(tmp_path):
+    """A slope that falls with the speech is below zero at ten seconds, which no call here has."""
+    made, posterior = world(eer=5.0, seed=2)
+    seconds = np.random.default_rng(1).uniform(2.0, 6.0, len(made.conversations.sides))
+
+    def flatter(scores, sides):
+        return scores / -(pair_speech(seconds, *sides) + 0.3)
+
+    others = made.non_targets
+    scores = flatter(made.llr, needed_sides(made.links, made.conversations.sides))
+    non_targets = others.scored(flatter(others.score, (others.side_1, others.side_2)))
+    heard = {"seconds": seconds, "usable": np.ones(len(seconds), bool)}
+    pairs = make_pairs(made.conversations, made.links, scores, non_targets, **heard)
+    found = label_free(pairs, posterior, "lr-dur")
+    assert found.calibration.scale < 0.0
+    plain = label_free(pairs_of(made), posterior, "lr")
+    assert mean_bits(found.posterior, made.truth) < 1.5 * mean_bits(plain.posterior, made.truth)
+    save(tmp_path / "c.json", found.calibration)
+    assert load(tmp_path / "c.json") == found.calibration
 
 
 def test_too_little_to_learn_from(tmp_path):

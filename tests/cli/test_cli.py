@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import pytest
 
 import spklink
 from commands import assign, rows
-from spklink.cli import app as cli
+from spklink.cli.commands import app
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ def test_errors_are_one_line_with_code_2(run, words, tmp_path, monkeypatch):
 
 
 def test_every_command_has_help_with_an_example(run):
-    for command in cli.app.registered_commands:
+    for command in app.registered_commands:
         code, text, _ = run(command.callback.__name__, "--help")
         assert code == 0
         assert "Example:" in text
@@ -220,6 +221,18 @@ def test_help_imports_nothing_heavy(words):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_interrupt_while_the_parser_is_imported(tmp_path):
+    (tmp_path / "typer.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(10)\n"
+    )
+    words = [sys.executable, "-m", "spklink", "--help"]
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    assert (done.returncode, done.stderr) == (130, "spklink: stopped\n")
 
 
 def test_the_package_runs_as_a_module():

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 from spklink import assign, link
-from spklink.cli import app as cli
+from spklink.cli import commands as cli
 from spklink.cli.parameters import options_class, parameters_of
 from spklink.options import REQUIRED
 from spklink.settings import COMMANDS, AssignOptions, LinkOptions, options_of

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +13,13 @@ from hypothesis import strategies as st
 from spklink import SpklinkError, find_cliques, read_conversations
 from spklink.database.cliques import inseparable
 from spklink.database.conversations import make_conversations
-from spklink.database.sides import refuse_more_than_bits, speakers_on
+from spklink.database.sides import (
+    are_strangers,
+    certainly_different,
+    refuse_more_than_bits,
+    speakers_on,
+)
+from spklink.worlds.files import write_table
 
 LONG = "conversation,speaker,status,probability\n"
 
@@ -207,7 +217,11 @@ def test_the_long_table_can_say_everything(databases):
             {"conversation": m, "tracks": tracks, "speaker": n, "status": s, "probability": p}
             for n, s, p in said
         ]
-    check_same(read_conversations(rows), databases)
+    table = read_conversations(rows)
+    check_same(table, databases)
+    with tempfile.TemporaryDirectory() as folder:  # and as it is written
+        path = write_table(Path(folder), table, [""] * len(table))
+        check_same(read_conversations(path), databases)
 
 
 PLAIN = NAME.filter(
@@ -266,3 +280,16 @@ def test_people_who_are_always_together():
     _, table = cliques_of("a;b;c", "b;a;d", "c;e", "c;?f", "g;?h")
     names = {table.speakers[k] for k in table.people[inseparable(table)].tolist()}
     assert names == {"a", "b"}  # h is possible only: the two are not as sure
+
+
+def test_somebody_unknown_may_be_anybody():
+    """Only people of two lists that name everybody are certainly different; and whoever speaks in
+    one conversation."""
+    _, table = cliques_of("a;b", "c;?", "d;e;*", "f;?g", "a;h")
+    sides = np.arange(len(table.sides))
+    one, two = (grid.ravel() for grid in np.meshgrid(sides, sides, indexing="ij"))
+    m, n = table.sides.conversation[one], table.sides.conversation[two]
+    named = {(0, 3), (3, 0), (3, 4), (4, 3)}
+    expected = [(i, j) in named for i, j in zip(m.tolist(), n.tolist(), strict=True)]
+    assert are_strangers(table, sides, sides).ravel().tolist() == expected
+    assert np.array_equal(certainly_different(table, one, two), np.array(expected) | (m == n))

@@ -19,8 +19,9 @@ from spklink.posterior.inference.beliefs import (
     Piece,
     Proposal,
     exact_beliefs,
+    proposals,
 )
-from spklink.posterior.inference.plan import Budget, proposals, solve_network
+from spklink.posterior.inference.plan import Budget, solve_network
 from spklink.posterior.posterior import Options, _run
 from spklink.worlds import simulate
 
@@ -35,7 +36,7 @@ def test_every_way_of_the_planner_gives_one_answer():
     rng = np.random.default_rng(8)
     network = zoo.random_network("tree", 30, rng, mu=2.0)
     piece = plan._Planner(Budget(), 0, 1)._piece(network, by_name=False)
-    ways = [(method.name, way) for method, way in proposals(piece, EXACT)]
+    ways = [(method.name, way) for method, way in proposals(table.load_all(), piece, EXACT)]
     assert {name for name, _ in ways} == {"trace", "tree", "blocks"}
     answers = [way.run() for _, way in ways if Budget().fits(way.cost)]
     assert len(answers) > 1

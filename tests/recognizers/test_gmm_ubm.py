@@ -10,7 +10,7 @@ from spklink.database.conversations import Conversations, make_conversations
 from spklink.errors import SpklinkError
 from spklink.recognizers import gmm_ubm, normalise, products
 from spklink.recognizers.gmm_ubm import DEFAULT, PAPER, GmmUbm, Preset
-from spklink.recognizers.mixture import statistics
+from spklink.recognizers.mixture import Mixture, statistics, train
 from spklink.recognizers.products import all_pairs, pair_scores, table, unit_vectors
 from spklink.recognizers.table import RECOGNIZERS, make_recognizer
 from spklink.runs.recipe import RECIPES
@@ -40,7 +40,7 @@ def trained(preset: Preset, features: list[Singles]) -> tuple[GmmUbm, Singles]:
 
 
 def plain_dot_score(recognizer: GmmUbm, x: Singles, y: Singles) -> float:
-    mixture, total = recognizer.mixture, 0.0
+    (mixture,), total = recognizer.mixtures, 0.0
     for one, two in ((x, y), (y, x)):
         a, b = statistics(mixture, one), statistics(mixture, two)
         shift = a.f / (a.n + recognizer.preset.relevance)[:, None]
@@ -48,12 +48,17 @@ def plain_dot_score(recognizer: GmmUbm, x: Singles, y: Singles) -> float:
     return total / 2.0
 
 
+def plain_vector(mixture: Mixture, x: Singles, recognizer: GmmUbm) -> Floats:
+    found = statistics(mixture, x)
+    z = found.f / np.sqrt(mixture.variances) / (found.n + recognizer.preset.relevance)[:, None]
+    return np.asarray((np.sqrt(mixture.weights)[:, None] * z).ravel())
+
+
 def plain_cosines(recognizer: GmmUbm, features: list[Singles]) -> Floats:
-    mixture, rows = recognizer.mixture, []
-    for x in features:
-        found = statistics(mixture, x)
-        z = found.f / np.sqrt(mixture.variances) / (found.n + recognizer.preset.relevance)[:, None]
-        rows.append((np.sqrt(mixture.weights)[:, None] * z).ravel())
+    rows = [
+        np.concatenate([plain_vector(one, x, recognizer) for one in recognizer.mixtures])
+        for x in features
+    ]
     centred = np.stack(rows) - np.mean(rows, axis=0)
     centred /= np.sqrt((centred**2).sum(1, keepdims=True))
     return np.asarray(centred @ centred.T)
@@ -63,6 +68,7 @@ def test_presets_are_those_of_the_reference() -> None:
     assert (PAPER.components, PAPER.relevance, PAPER.score) == (1024, 16, "dot")
     assert (DEFAULT.components, DEFAULT.relevance, DEFAULT.score) == (256, 0.25, "cosine")
     assert DEFAULT.iterations == 10
+    assert (PAPER.trainings, DEFAULT.trainings) == (1, 8)
     assert list(gmm_ubm.PRESETS) == list(RECIPES) == ["default", "paper"]
     assert [recipe.normalise for recipe in RECIPES.values()] == [True, False]
 
@@ -158,6 +164,24 @@ def test_threads_and_memory_maps_do_not_change_a_byte(
     again = recognizer.centred(mapped, np.ones(30, bool))
     if preset is DEFAULT:
         assert again.mean.tobytes() == recognizer.mean.tobytes()
+
+
+def test_little_speech_trains_several_mixtures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them together see no more frames than one would of much speech; that one is the same
+    as ever."""
+    features = sides(22)
+    frames = sum(map(len, features))
+    for little, count in ((20 * frames, 8), (3 * frames, 3), (2 * frames - 1, 1), (0, 1)):
+        monkeypatch.setattr(gmm_ubm, "LITTLE", little)
+        told: list[tuple[int, int]] = []
+        small = Preset(**(vars(DEFAULT) | SMALL))
+        found = GmmUbm(small).learn(
+            lambda: features, seed=5, progress=lambda *now, told=told: told.append(now)
+        )
+        assert len(found.mixtures) == len({one.means.tobytes() for one in found.mixtures}) == count
+        assert told == [(k, 3 * count) for k in range(1, 3 * count + 1)]
+        alone = train(lambda: features, 6, seed=5, iterations=3)
+        assert found.mixtures[0].means.tobytes() == alone.means.tobytes()
 
 
 def test_mean_is_that_of_the_usable_sides() -> None:

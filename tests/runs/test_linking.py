@@ -137,7 +137,8 @@ def test_claims_are_checked_and_never_used(calls, linked, tmp_path):
     assert [s["conversation"] for s in suspects] == [wrong["conversation"]]
     assert suspects[0]["claimed"] == f"{other};{wrong['speaker']}"
     assert suspects[0]["suggested"] == f"{wrong['speaker']};{other}"
-    assert float(suspects[0]["probability"]) == pytest.approx(float(wrong["probability"]), abs=1e-9)
+    # Somebody else than either may be there, too: the claim is wrong then as well.
+    assert float(suspects[0]["probability"]) >= float(wrong["probability"]) - 1e-9
     same = (tmp_path / "out" / "assignments.csv").read_bytes()
     assert same == (linked / "assignments.csv").read_bytes()
 

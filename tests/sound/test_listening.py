@@ -181,6 +181,28 @@ def test_a_recording_that_ends_the_process_is_a_bad_one(tmp_path):
     assert again.heard[:3] == heard_by(front_end, calls, tmp_path).heard[:3]
 
 
+def test_a_decoder_may_crash_on_few_recordings_too(calls, tmp_path, monkeypatch):
+    """Helpers find a decoder that ends them; what is in the cache needs none."""
+    first = heard_by(DEFAULT, calls, tmp_path, workers=2)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "soundfile.py").write_text(
+        "import os\n"
+        "class SoundFile:\n"
+        "    def __init__(self, *given):\n"
+        "        os._exit(139)\n"
+        "SoundFileError = LibsndfileError = OSError\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "broken")
+    sf.write(calls.path.parent / "1.wav", noise(2, 8), RATE)
+    path = first.store.path(first.heard[0].key)
+    path.write_bytes(b"damaged")
+    sound = heard_by(DEFAULT, calls, tmp_path, workers=2, skip_bad=True)
+    assert sound.marks == ["bad audio"] * 3 + [""] * 7
+    assert "ended the process, twice (exit code 139)" in sound.heard[1].fatal(0)
+    assert sound.heard[2:] == first.heard[2:]
+    assert sound.store.damaged == {f"cache/{path.name}"}
+
+
 def test_marks_of_the_tracks_of_a_call(calls, tmp_path):
     (calls.path.parent / "2b.wav").write_bytes(b"no sound")
     sf.write(calls.path.parent / "0.wav", noise(1, 5, 0.5), RATE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
 from spklink.posterior.seating import certain_calls, said_about, seat
 from spklink.scores.needed import SideScores
+from spklink.tables import read_table
 
 Floats = NDArray[np.float64]
 LABELFREE, NONE = "labelfree", "none"
@@ -52,6 +54,8 @@ class Choice:
             raise SpklinkError(f"--wrong-lists {self.wrong_lists}: a share from 0 to below .5")
         if self.wrong_lists and self.kind and not find_kind(self.kind).takes_least_floor:
             raise SpklinkError(f"--wrong-lists does not go with --kind {self.kind}")
+        for name in ("source", "fallback"):  # files are read once, here
+            object.__setattr__(self, name, _as_read(getattr(self, name)))
         for one in self.saved():  # what is wrong is named now, not after an hour of listening
             curves.load(one)
             saved_weight(one)
@@ -91,6 +95,11 @@ class Choice:
                 f"--kind {self.kind} needs the seconds of speech of every side: --sides"
             )
         return self.kind
+
+
+def _as_read(saved: Saved | None) -> Saved | None:
+    named = isinstance(saved, str | PathLike) and saved not in (LABELFREE, NONE)
+    return read_table(saved) if named else saved
 
 
 @dataclass(frozen=True)

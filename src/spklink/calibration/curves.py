@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from spklink.calibration.table import KINDS, find_kind
 from spklink.errors import SpklinkError
-from spklink.json_files import ANYTHING, Each, misfit, read_json
-from spklink.tables import write_json
+from spklink.json_files import ANYTHING, Each, json_in, misfit
+from spklink.tables import Content, read_table, write_json
 
 Floats = NDArray[np.float64]
 # Seconds of speech; less counts as this. Numerical: the logarithm stays finite. Any value below the
@@ -31,7 +31,8 @@ SHORTEST = 0.1
 # Seconds at which l is 0. A choice: about the median of real calls (11 s, docs/recognizer.md), so
 # that scale and offset tell of a usual pair.
 USUAL = 10.0
-Saved = str | PathLike[str] | Mapping[str, Any]  # a calibration in a file, or what is in it
+# A calibration in a file, what is in it, or that file as it was when it was read.
+Saved = str | PathLike[str] | Mapping[str, Any] | Content
 LARGEST = 1e100  # of the numbers of a saved curve: what it makes of scores is still a number
 UNFITTED = ("none", "default")  # kinds of line that no trials were asked for
 STEP = (float, None, Each((float, None)))  # of learning: a scale, or several values
@@ -104,6 +105,10 @@ class Line:
         slope = np.maximum(self.scale + self.scale_speech * speech, 0.0)
         return self._floored(slope * scores + self.offset + self.offset_speech * speech)
 
+    def slope(self, speech: float) -> float:
+        """How steep it is with so much speech."""
+        return self.scale + self.scale_speech * speech
+
     def _floored(self, line: Floats) -> Floats:
         return line if self.floor is None else floored(line, self.floor)
 
@@ -165,7 +170,11 @@ def save(path: str | PathLike[str], calibration: Calibration, **more: Any) -> No
 
 def read_saved(saved: Saved) -> dict[str, Any]:
     """What `save` wrote, from its file or as it was handed over."""
-    found = saved if isinstance(saved, Mapping) else read_json(saved)
+    if isinstance(saved, Mapping):
+        found: Any = saved
+    else:
+        content = read_table(saved)
+        found = json_in(content.data, content.path)
     if wrong := misfit(found, SAVED):
         raise no_calibration(saved, wrong)
     return dict(found)
@@ -173,6 +182,8 @@ def read_saved(saved: Saved) -> dict[str, Any]:
 
 def name_of(saved: Saved) -> str:
     """What messages call it."""
+    if isinstance(saved, Content):
+        return str(saved.path)
     return "calibration" if isinstance(saved, Mapping) else str(saved)
 
 
@@ -207,7 +218,8 @@ def _check_line(line: Line) -> None:
     numbers += [x for x in maybe if x is not None]
     if any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in numbers):
         raise ValueError("its values are not numbers")
-    if not np.isfinite(numbers).all() or line.scale < 0.0 or (line.floor or 0.0) > 0.0:
+    rises = max(line.slope(line.speech_low or 0.0), line.slope(line.speech_high or 0.0)) >= 0.0
+    if not np.isfinite(numbers).all() or not rises or (line.floor or 0.0) > 0.0:
         raise ValueError("its numbers are not finite, its scale is below or its floor above 0")
     if max(map(abs, numbers)) > LARGEST:
         raise ValueError(f"a number beyond {LARGEST:g}")

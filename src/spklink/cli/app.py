@@ -1,74 +1,18 @@
-"""The command line: its commands, and errors that a person can mend as one line and exit code 2.
+"""Where the command line begins and ends: what a person can mend is one line and exit code 2.
 
 Results go to standard output, progress and errors to standard error; `--debug` shows where an error
-came from. Heavy imports stay inside the commands, so that `--help` is instant.
+came from. Everything else is imported inside `main`, so that Ctrl-C is answered from the start.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-
-from spklink.cli import look, runs
-from spklink.cli.parameters import parsed
 from spklink.errors import SpklinkError
 from spklink.words import for_screen
 
-EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
-    runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
-    runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
-    runs.calibrate: ["spklink calibrate conversations.csv --scores scores.csv -o calibration.json"],
-    look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
-    runs.demo: ["spklink demo", "spklink demo --meetings -o meetings-out"],
-    look.report: [
-        "spklink report results --open",
-        "spklink report results --key key.csv --claimed claimed.csv",
-    ],
-    look.evaluate: ["spklink evaluate results --key key.csv --json"],
-    look.entropy: [
-        "spklink entropy --conversations 348 --speakers 356",
-        "spklink entropy conversations.csv --json",
-    ],
-    look.simulate: [
-        "spklink simulate sim --shape cgn --world plda --eer 7 --seed 1",
-        "spklink simulate sim --shape meetings --tracks 3-6 --missing 0.1 --absent 0.1",
-    ],
-    look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
-    look.check: ["spklink check conversations.csv"],
-}
 LONGEST = 10_000  # characters of an error: whatever is in a file, it stays readable
-
-app = typer.Typer(
-    name="spklink",
-    help="Who is on which channel of every two-channel call, with calibrated probabilities.",
-    epilog="Start with:  spklink demo, then  spklink link conversations.csv -o results",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-for function, examples in EXAMPLES.items():
-    app.command(epilog="Example:  " + "\n\n         ".join(examples))(parsed(function))
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        from spklink import __version__
-
-        print(__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Who is on which channel of every two-channel call, with calibrated probabilities."""
 
 
 def main() -> None:
@@ -76,10 +20,9 @@ def main() -> None:
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
-        code = app(standalone_mode=False)
-        if code == 130:  # the parser turns an interrupt into this
-            raise KeyboardInterrupt
-        sys.exit(code)
+        from spklink.cli.commands import carry_out
+
+        sys.exit(carry_out())
     except (SpklinkError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output has left
             sys.stderr.close()
@@ -87,7 +30,7 @@ def main() -> None:
         if "--debug" in sys.argv:
             _show_traceback()
         _fail(in_words(error))
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         print("spklink: stopped", file=sys.stderr)
         sys.exit(130)
     except Exception as error:

@@ -95,8 +95,10 @@ def entropy(
         if conversations is not None or speakers is not None:
             raise SpklinkError("give either a table or --conversations and --speakers, not both")
         from spklink.database.conversations import read_conversations
+        from spklink.database.sides import refuse_more_than_bits
 
         read = read_conversations(table)
+        refuse_more_than_bits(read)
         conversations, speakers = len(read), len(read.speakers)
     if conversations is None or speakers is None:
         raise SpklinkError("give a table, or both --conversations and --speakers")

@@ -18,6 +18,7 @@ import re
 from dataclasses import dataclass, field
 
 from spklink.tables import SEPARATOR
+from spklink.words import counted
 
 CERTAIN, POSSIBLE, UNKNOWN, OPEN = STATUSES = ("certain", "possible", "unknown", "open")
 SOMEBODY, OTHERS = "?", "*"  # marks of the plain table; others are also somebody else in results
@@ -77,17 +78,18 @@ class Listed:
             return "empty participants"
         if not all(self.names):
             return "an empty participant name"
-        if unfit := next((name for name in self.names if SEPARATOR in name), ""):
+        if SEPARATOR in "".join(self.names):
+            unfit = next(name for name in self.names if SEPARATOR in name)
             return (
                 f"participant {unfit!r} contains '{SEPARATOR}', which separates names; leave it out"
             )
         if len(set(self.names)) < len(self.names):
             return f"participant {_repeated(self.names)!r} twice in conversation {conversation!r}"
-        room = f"{tracks} track{'s' if tracks > 1 else ''}{because}"
         if sure > tracks:
+            room = f"{counted(tracks, 'track')}{because}"
             return f"{sure} participants for {room}; write those who may be absent as ?name"
         if len(self.names) + self.unknown < tracks and not self.open:
-            return f"{self._few()} for {room}; {ADD}"
+            return f"{self._few()} for {counted(tracks, 'track')}{because}; {ADD}"
         return self._too_many(tracks)
 
     def _few(self) -> str:

@@ -45,7 +45,7 @@ class Numbering:
         """Those of conversation m."""
         return slice(int(self.start[m]), int(self.start[m + 1]))
 
-    @property
+    @cached_property
     def counts(self) -> Ints:
         """(M,) how many each conversation has."""
         return np.diff(self.start)
@@ -131,11 +131,12 @@ def side_name(conversations: Conversations, side: int) -> str:
 
 
 def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints) -> Mask:
-    """Whether two sides belong to one conversation, or to two that share no participant, as far as
-    the lists go: somebody unknown may be anybody."""
+    """Whether two sides belong to one conversation, or to two that share no participant."""
     m, n = (conversations.sides.conversation_of(side) for side in (side_1, side_2))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
+    if (vague := _vague(conversations)).any():
+        shared |= vague[m] | vague[n]
     return np.asarray(~shared | (m == n))
 
 
@@ -147,7 +148,14 @@ def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Ma
     for a in range(one.shape[1]):
         for b in range(two.shape[1]):
             shared |= one[:, a, None] == two[None, :, b]
+    if (vague := _vague(conversations)).any():
+        shared |= vague[m][:, None] | vague[n]
     return ~shared
+
+
+def _vague(conversations: Conversations) -> Mask:
+    """(M,) conversations in which anybody may take part: somebody unknown, or others."""
+    return np.asarray((conversations.unknown > 0) | conversations.open)
 
 
 def _lists(conversations: Conversations, nobody: int) -> NDArray[np.int32]:

@@ -108,6 +108,14 @@ class Seating:
         """(tracks + 1,) where a listed person is; the last one is nowhere."""
         return self._all()[slice(self.seats.place_start[entry], self.seats.place_start[entry + 1])]
 
+    def chance_of(self, m: int, track: int, person: int) -> float:
+        """That a person, or STRANGER, is on a track of conversation m."""
+        if person == STRANGER:
+            return float(self.stranger.chance[self.table.sides.start[m] + track])
+        entries = self.table.listing.of(m)
+        at = np.flatnonzero(self.table.people[entries] == person)
+        return float(self.places(entries.start + int(at[0])).chance[track]) if len(at) else 0.0
+
     def settled(self) -> NDArray[np.bool_]:
         """(sides,) that need no further listening."""
         return np.asarray(self.confidence.low >= SETTLED)

@@ -10,6 +10,10 @@ frames, w_j the weight of Gaussian j. A side's vector holds
                                                   with shift_j = f_j / (n_j + r)
   cosine   sqrt(w_j) f_j / (n_j + r) for all j    cosine, once the mean is subtracted
 and never changes when calls are added; the mean can be kept or renewed.
+
+Where there is little speech, `default` trains several mixtures from several starts, and a side's
+vector is that of all of them one after the other: how one start happened to cut the space of sounds
+counts for less then (docs/calibration.md says by how much).
 """
 
 from __future__ import annotations
@@ -49,10 +53,14 @@ class Preset:
     score: Literal["dot", "cosine"]
     front_end: Cepstra
     iterations: int = 10
+    trainings: int = 1  # where there is little speech
 
 
+# Frames, over an hour of speech. All trainings together take no longer than one with so many; from
+# half of them on a single mixture is trained.
+LITTLE = 400_000
 PAPER = Preset(1024, relevance=16.0, score="dot", front_end=CEPSTRA["paper"])
-DEFAULT = Preset(256, relevance=0.25, score="cosine", front_end=CEPSTRA["default"])
+DEFAULT = Preset(256, 0.25, "cosine", front_end=CEPSTRA["default"], trainings=8)
 PRESETS = {"default": DEFAULT, "paper": PAPER}
 
 
@@ -73,7 +81,7 @@ class GmmUbm:
     """`mean` is the database mean of the vectors, unused by the dot score."""
 
     preset: Preset
-    mixture: Mixture = UNTRAINED
+    mixtures: tuple[Mixture, ...] = (UNTRAINED,)  # one, unless the score is a cosine
     mean: Singles | None = None
     name: str = "gmm-ubm"
     learns: bool = True
@@ -86,45 +94,51 @@ class GmmUbm:
     def recipe(self) -> dict[str, Any]:
         return {
             name: getattr(self.preset, name)
-            for name in ("components", "relevance", "score", "iterations")
+            for name in ("components", "relevance", "score", "iterations", "trainings")
         }
 
     def learn(
         self, blocks: Blocks, *, seed: int, threads: int = 1, progress: Tell | None = None
     ) -> GmmUbm:
-        """With a mixture of all frames; the mean follows once the sides have vectors."""
-        rounds = self.preset.iterations
+        """With mixtures of all frames; the mean follows once the sides have vectors."""
+        frames, rounds = sum(len(block) for block in blocks()), self.preset.iterations
+        count = max(1, min(self.preset.trainings, LITTLE // max(frames, 1)))
 
-        def told(done: int, _: float) -> None:
-            if progress is not None:
-                progress(done, rounds)
+        def trained(start: int) -> Mixture:
+            def told(done: int, _: float) -> None:
+                if progress is not None:
+                    progress(start * rounds + done, count * rounds)
 
-        mixture = train(
-            blocks,
-            self.preset.components,
-            seed=seed,
-            iterations=rounds,
-            threads=threads,
-            progress=told,
-        )
-        return replace(self, mixture=mixture)
+            return train(
+                blocks,
+                self.preset.components,
+                seed=[seed, start] if start else seed,
+                iterations=rounds,
+                threads=threads,
+                progress=told,
+            )
+
+        return replace(self, mixtures=tuple(trained(start) for start in range(count)))
 
     @cached_property
     def fingerprint(self) -> str:
-        parts = (self.mixture.weights, self.mixture.means, self.mixture.variances)
         digest = hashlib.sha256(f"{self.preset.score} {self.preset.relevance!r}".encode())
-        for array in parts:
-            digest.update(np.ascontiguousarray(array, "<f8").tobytes())
+        for one in self.mixtures:
+            for array in (one.weights, one.means, one.variances):
+                digest.update(np.ascontiguousarray(array, "<f8").tobytes())
         return digest.hexdigest()
 
     def vector(self, heard: Singles) -> Singles:
-        found = statistics(self.mixture, heard)
-        f = found.f / np.sqrt(self.mixture.variances)
+        return np.concatenate([self._vector(mixture, heard) for mixture in self.mixtures])
+
+    def _vector(self, mixture: Mixture, heard: Singles) -> Singles:
+        found = statistics(mixture, heard)
+        f = found.f / np.sqrt(mixture.variances)
         if self.preset.score == "dot":
             rate = f.ravel() / max(len(heard), 1)
             return np.concatenate([rate, found.n]).astype(np.float32)
         shift = f / (found.n + self.preset.relevance)[:, None]
-        return (np.sqrt(self.mixture.weights)[:, None] * shift).ravel().astype(np.float32)
+        return (np.sqrt(mixture.weights)[:, None] * shift).ravel().astype(np.float32)
 
     def centred(self, vectors: Singles, usable: NDArray[np.bool_]) -> GmmUbm:
         """With the mean of these vectors, of the usable sides only."""
@@ -134,17 +148,21 @@ class GmmUbm:
 
     @property
     def product(self) -> InnerProduct:
-        count, width = self.mixture.means.shape
+        count, width = self.mixtures[0].means.shape
         if self.preset.score == "dot":
             return Dot(self.preset.relevance, count, width)
-        return Cosine(np.zeros(count * width, np.float32) if self.mean is None else self.mean)
+        every = len(self.mixtures) * count * width
+        return Cosine(np.zeros(every, np.float32) if self.mean is None else self.mean)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return asdict(self.mixture) | ({} if self.mean is None else {"mean": self.mean})
+        each = [asdict(mixture) for mixture in self.mixtures]
+        stacked = {name: np.stack([one[name] for one in each]) for name in each[0]}
+        return stacked | ({} if self.mean is None else {"mean": self.mean})
 
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> GmmUbm:
-        mixture = Mixture(*(arrays[name] for name in ("weights", "means", "variances")))
-        return replace(self, mixture=mixture, mean=arrays.get("mean"))
+        stacked = (arrays[name] for name in ("weights", "means", "variances"))
+        mixtures = tuple(Mixture(*one) for one in zip(*stacked, strict=True))
+        return replace(self, mixtures=mixtures, mean=arrays.get("mean"))
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def train(
     blocks: Blocks,
     components: int,
     *,
-    seed: int,
+    seed: int | list[int],
     iterations: int = 10,
     variance_floor: float = 0.01,
     max_frames: int | None = MOST_FRAMES,

@@ -10,9 +10,9 @@ from spklink.measures.evaluation import Evaluation
 from spklink.report.results import read_results
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
-from spklink.tables import Table, write_bytes, write_json
+from spklink.tables import Table, aside, write_bytes, write_json
 
-FOLDER = "figures"
+FOLDER, NUMBERS, PAGE = "figures", "report.json", "report.html"
 
 
 def write_report(
@@ -46,27 +46,39 @@ def write_report(
     )
     with own.stage("gathering the numbers"):
         found = numbers.gather(results)
-    with own.stage("drawing the figures"):
-        drawn = figures.draw_all(found)
-        write_figures(folder / FOLDER, drawn)
-    found["times"] = provenance.times(results, own)
-    text = page.render(found, {name: svg for name, (svg, _) in drawn.items()})
-    write_json(folder / "report.json", found)
-    write_bytes(folder / "report.html", text.encode())
-    return folder / "report.html"
+    with aside(folder, older_than_days=1.0) as new:  # a run may be writing its results here
+        with own.stage("drawing the figures"):
+            drawn = figures.draw_all(found)
+            write_figures(new / FOLDER, drawn)
+        found["times"] = provenance.times(results, own)
+        text = page.render(found, {name: svg for name, (svg, _) in drawn.items()})
+        write_json(new / NUMBERS, found)
+        write_bytes(new / PAGE, text.encode())
+        _put_in_place(new, folder)
+    return folder / PAGE
 
 
 def write_figures(folder: Path, drawn: dict[str, tuple[str, bytes]]) -> None:
-    """Every figure as SVG and PDF; those of an earlier report go."""
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise SpklinkError(f"{folder}: cannot be made ({error.strerror})") from None
-    from spklink.report.figures import FIGURES
-
-    for name in FIGURES:
-        for kind in ("svg", "pdf"):
-            (folder / f"{name}.{kind}").unlink(missing_ok=True)
+    """Every figure as SVG and PDF."""
+    folder.mkdir()
     for name, (svg, pdf) in drawn.items():
         write_bytes(folder / f"{name}.svg", svg.encode())
         write_bytes(folder / f"{name}.pdf", pdf)
+
+
+def _put_in_place(new: Path, folder: Path) -> None:
+    """The old page goes first and the new one comes last: a page that is there is about the figures
+    and numbers beside it. Figures of an earlier report go; what others put there stays."""
+    from spklink.report.figures import FIGURES
+
+    try:
+        (folder / FOLDER).mkdir(exist_ok=True)
+    except OSError as error:
+        raise SpklinkError(f"{folder / FOLDER}: cannot be made ({error.strerror})") from None
+    (folder / PAGE).unlink(missing_ok=True)
+    figures = [f"{FOLDER}/{name}.{kind}" for name in FIGURES for kind in ("svg", "pdf")]
+    for name in (*figures, NUMBERS, PAGE):
+        if (new / name).exists():
+            (new / name).replace(folder / name)
+        else:
+            (folder / name).unlink(missing_ok=True)

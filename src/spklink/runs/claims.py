@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
+from spklink.database.lists import OTHERS
 from spklink.database.sides import names_on
 from spklink.errors import SpklinkError
 from spklink.posterior.posterior import Posterior
+from spklink.posterior.seating import STRANGER, Seating
 from spklink.tables import SEPARATOR, Content, Table, read_cells
 
 SUSPECTS = ("conversation", "probability", "claimed", "suggested")
@@ -39,6 +41,8 @@ def read_suspects(suspects: Table, table: Conversations) -> list[Sequence[Any]]:
     for name, _, *both in rows:
         if name not in where:
             raise SpklinkError(f"{path}: no conversation {name[:40]!r} in conversations.csv")
+        if not table.plain or OTHERS in both[1].split(SEPARATOR):
+            continue
         listed = [SEPARATOR.join(names_on(table, where[name], bit)) for bit in (0, 1)]
         if both not in (listed, listed[::-1]):
             raise SpklinkError(
@@ -48,10 +52,52 @@ def read_suspects(suspects: Table, table: Conversations) -> list[Sequence[Any]]:
     return rows
 
 
+def suspects_of(
+    table: Conversations, posterior: Posterior | None, seating: Seating | None, claims: Labels
+) -> list[Sequence[Any]]:
+    """The rows of suspects.csv, by the answer in full where there is one."""
+    if seating is not None:
+        return list(_seated_rows(seating, claims))
+    assert posterior is not None
+    return list(suspect_rows(table, posterior, claims))
+
+
+def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
+    """Conversations of which a claimed track is more probably wrong than right."""
+    table, said = seating.table, claims.said
+    speaker = seating.speaker()
+    wrong: dict[int, float] = {}
+    claimed: dict[int, dict[int, str]] = {}
+    for m, track, person, name in zip(
+        said.conversation.tolist(),
+        said.track.tolist(),
+        said.person.tolist(),
+        said.names,
+        strict=True,
+    ):
+        chance = 1.0 - seating.chance_of(m, track, person)
+        wrong[m] = max(wrong.get(m, 0.0), chance)
+        claimed.setdefault(m, {})[track] = name
+    for m in sorted((m for m in wrong if wrong[m] > 0.5 + EQUAL), key=lambda m: -wrong[m]):
+        names = [
+            OTHERS if who == STRANGER else table.speakers[who]
+            for who in speaker[table.sides.of(m)].tolist()
+        ]
+        said_names = _completed(table.names(m), claimed[m], len(names))
+        yield table.ids[m], f"{wrong[m]:.10g}", SEPARATOR.join(said_names), SEPARATOR.join(names)
+
+
+def _completed(listed: tuple[str, ...], claimed: dict[int, str], tracks: int) -> list[str]:
+    """What is claimed of every track; where two people share two tracks, one claim says both."""
+    left = [name for name in listed if name not in claimed.values()]
+    alone = left[0] if tracks == len(listed) and len(left) == tracks - len(claimed) == 1 else "?"
+    return [claimed.get(track, alone) for track in range(tracks)]
+
+
 def suspect_rows(
     table: Conversations, posterior: Posterior, claims: Labels
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of suspects.csv."""
+    """The rows of suspects.csv, lists taken at their word."""
     claimed = claims.bits
     order, wrong = find_suspects(posterior, claimed)
     for m in order.tolist():

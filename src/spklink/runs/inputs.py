@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spklink.errors import SpklinkError
 from spklink.options import relative
 from spklink.streams import Stream
-from spklink.tables import Content, Table, read_table, sha256
+from spklink.tables import Content, Table, read_table
 
 
 @dataclass(frozen=True)
 class Given:
-    """A file that is only named and hashed: too large, or read elsewhere."""
+    """A file of which only name and hash are known: an earlier run read it."""
 
     path: Path
     sha256: str
@@ -57,22 +55,13 @@ def read_inputs(
     files: Mapping[str, Any] | None = None,
     measured_by: Mapping[str, Table | None] | None = None,
 ) -> Inputs:
-    """Read all tables now, before any long work; name and hash all other files."""
+    """Read all tables now, before any long work; `files` were read already, or will be once."""
     found: dict[str, Content | Given | Passing] = {**_read(tables)}
     for name, path in (files or {}).items():
-        if isinstance(path, Passing):
+        if isinstance(path, Content | Passing):
             found[name] = path
-        elif isinstance(path, str | os.PathLike):
-            found[name] = _named(Path(path))
     return Inputs(found, _read(measured_by or {}))
 
 
 def _read(tables: Mapping[str, Table | None]) -> dict[str, Content]:
     return {name: read_table(table, name) for name, table in tables.items() if table is not None}
-
-
-def _named(path: Path) -> Given:
-    try:
-        return Given(path, sha256(path))
-    except OSError as error:
-        raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None

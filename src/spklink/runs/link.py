@@ -35,7 +35,7 @@ from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import make_recognizer
 from spklink.recognizers.training import Trained, Trainer, prepare
 from spklink.runs.assign import read_known_channels
-from spklink.runs.claims import suspect_rows
+from spklink.runs.claims import suspects_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
@@ -264,7 +264,9 @@ def _listening(
         speech=sound.table(),
         problems=list(problem_rows(table, sound)),
         recognizer=recognizer_json(plan, sound, trained),
-        suspects=None if claims is None else [*suspect_rows(table, result.posterior, claims)],
+        suspects=None
+        if claims is None
+        else suspects_of(table, result.solution, result.seating, claims),
     )
 
 

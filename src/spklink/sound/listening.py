@@ -34,7 +34,7 @@ from spklink.tables import SEPARATOR
 
 VERSION = 4  # of the files in the cache
 COPY_SECONDS = 1.0  # of speech: what is shorter may be equal by chance
-FEWEST_FOR_PROCESSES = 16  # recordings; below, starting processes costs more than it saves
+FEWEST_FOR_PROCESSES = 16  # recordings; below, starting several costs more than it saves
 Tell = Callable[[int, int], None]
 Singles = NDArray[np.float32]
 KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds")  # beside the arrays
@@ -267,13 +267,23 @@ def listen_all(
 
 
 def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, None]:
-    if workers == 1 or len(jobs) < FEWEST_FOR_PROCESSES:
+    """Helpers listen, so that a decoder that crashes ends one of them and not the run: to few
+    recordings a single one, and only to what is not in the cache, as it takes a second to start."""
+    home = type(jobs[0].front_end).__module__ if jobs else ""
+    few = len(jobs) < FEWEST_FOR_PROCESSES
+    if workers == 1 or (few and not home.startswith("spklink.")):  # another need not be there
         yield from map(listen, jobs)
         return
-    own = type(jobs[0].front_end).__module__ == "__main__"  # only the caller's script has it
-    with closing(in_processes(listen, jobs, workers, main=own)) as found:
-        for job, one in zip(jobs, found, strict=True):
-            yield (_deadly(job, one), set()) if isinstance(one, Died) else one
+    known = [_remembered(job) if few else (None, set()) for job in jobs]
+    unheard = [job for job, (one, _) in zip(jobs, known, strict=True) if one is None]
+    helpers, main = 1 if few else workers, home == "__main__"  # only the caller's script has it
+    with closing(in_processes(listen, unheard, helpers, main=main)) as found:
+        for job, (one, damaged) in zip(jobs, known, strict=True):
+            if one is None:
+                new = next(found)
+                one, more = (_deadly(job, new), set()) if isinstance(new, Died) else new
+                damaged |= more
+            yield one, damaged
 
 
 def listen(job: Job) -> Listened:
@@ -283,6 +293,12 @@ def listen(job: Job) -> Listened:
     if heard is None:
         heard = _hear(job, prints, store)
     return heard, store.damaged
+
+
+def _remembered(job: Job) -> tuple[Heard | None, set[str]]:
+    """The same, from the cache alone."""
+    store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
+    return _cached(store, _key(job, prints)), store.damaged
 
 
 def _key(job: Job, prints: list[Fingerprint]) -> str:

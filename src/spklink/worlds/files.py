@@ -6,11 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from spklink.database.conversations import Conversations
-from spklink.database.lists import OTHERS, SOMEBODY
+from spklink.database.lists import (
+    CERTAIN,
+    LIKELY,
+    OPEN,
+    OTHERS,
+    POSSIBLE,
+    SOMEBODY,
+    UNKNOWN,
+)
 from spklink.tables import SEPARATOR, write_csv
 
 TABLE = ("conversation", "audio", "participants")
 TRACKS = "tracks"  # a further column where a table is not plain
+LONG = ("conversation", "audio", "tracks", "speaker", "status", "probability")
 KEY = ("conversation", "channel", "speaker")
 
 
@@ -34,6 +43,22 @@ def _entries(table: Conversations, m: int) -> Iterator[str]:
         yield OTHERS
 
 
+def long_rows(
+    table: Conversations, audio: Iterable[str]
+) -> Iterator[tuple[str, str, int, str, str, float | str]]:
+    """The same of lists and tracks of any kind, a row an entry."""
+    tracks = table.sides.counts.tolist()
+    for m, (name, file) in enumerate(zip(table.ids, audio, strict=True)):
+        here = table.listing.of(m)
+        for person, possible, chance in zip(
+            table.names(m), table.possible[here], table.presence[here].tolist(), strict=True
+        ):
+            status, said = (POSSIBLE, chance) if possible else (CERTAIN, "")
+            yield name, file, tracks[m], person, status, said
+        for status in [UNKNOWN] * int(table.unknown[m]) + [OPEN] * int(table.open[m]):
+            yield name, file, tracks[m], "", status, ""
+
+
 def key_rows(table: Conversations, on_side: Sequence[str]) -> Iterator[tuple[str, int, str]]:
     """Rows of key.csv: who is on which channel, counted from 1; `on_side` has a name a side."""
     for side, (m, track) in enumerate(
@@ -45,8 +70,12 @@ def key_rows(table: Conversations, on_side: Sequence[str]) -> Iterator[tuple[str
 def write_table(
     folder: Path, table: Conversations, audio: Iterable[str], name: str = "conversations.csv"
 ) -> Path:
+    """conversations.csv: in the wide form where that says everything."""
     path = folder / name
-    write_csv(path, table_columns(table), table_rows(table, audio))
+    if (table.presence[table.possible] == LIKELY).all():
+        write_csv(path, table_columns(table), table_rows(table, audio))
+    else:
+        write_csv(path, LONG, long_rows(table, audio))
     return path
 
 

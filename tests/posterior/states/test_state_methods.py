@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from posterior.states import plain_states as plain
 from spklink.posterior.inference.blocks import find_blocks
 from spklink.posterior.inference.enumeration import enumerate_one as enumerate_bits
 from spklink.posterior.inference.tree import tree as tree_of_bits
+from spklink.posterior.states import trace as trace_module
 from spklink.posterior.states.blocks import solve_blocks
 from spklink.posterior.states.enumeration import enumerate_one
 from spklink.posterior.states.pieces import solve_in_pieces
@@ -31,7 +33,13 @@ def blocks(net):
     return solve_in_pieces(net, piece, small=-1.0)
 
 
-METHODS = {"tree": tree, "trace": trace, "blocks": blocks, "auto": solve_exact}
+def cases(net):
+    """The trace with so little range that nodes are taken case by case."""
+    with mock.patch.multiple(trace_module, SPREAD=5.0, SWEEPS=0):
+        return trace(net)
+
+
+METHODS = {"tree": tree, "trace": trace, "cases": cases, "blocks": blocks, "auto": solve_exact}
 
 
 def chain(n: int) -> list[tuple[int, int]]:
@@ -89,6 +97,14 @@ def test_tied_pairs_are_all_counted(method):
     np.testing.assert_allclose(got.pair, np.tile(np.eye(3).ravel() / 3, 4), atol=1e-9)
 
 
+def test_strong_terms_are_moved_between_the_matrices():
+    """A glass this strong would else fall into hundreds of cases."""
+    net = plain.random_network([7] * 6, plain.complete(6), np.random.default_rng(5), 50.0)
+    with mock.patch.object(trace_module, "_by_cases", side_effect=AssertionError):
+        got = trace(net)
+    plain.check(net, got, plain.as_reference(enumerate_one(net), net))
+
+
 def test_long_chain_by_hand():
     """A chain of 5000 nodes of 4 states is a product of matrices."""
     rng, n = np.random.default_rng(3), 5000
@@ -139,3 +155,36 @@ def test_a_tree_that_is_too_wide_is_refused():
     assert tree_cost(find_bags(net))[0] == float("inf")
     with pytest.raises(ValueError, match="22 bits"):
         tree(net)
+
+
+@pytest.mark.parametrize(("method", "n", "ties"), [("tree", 60, 0.7), ("trace", 10, 9.0)])
+def test_matches_a_peer_on_larger_ones(method, n, ties):
+    """pyAgrum, where it is installed (`make bench` does that)."""
+    gum = pytest.importorskip("pyagrum")
+    rng = np.random.default_rng([n, 2])
+    size = rng.integers(2, 6, n).tolist()
+    more = [e for e in plain.complete(n) if rng.random() < ties / (n - 1)]
+    net = plain.random_network(size, {*chain(n), *more}, rng, 1.5)
+    model, at = gum.MarkovRandomField(), 0
+    for t, own in enumerate(np.split(net.unary, np.cumsum(size)[:-1])):
+        model.add(gum.LabelizedVariable(f"x{t}", "", size[t]))
+        model.addFactor([f"x{t}"]).fillWith(np.exp(own).tolist())
+    for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
+        table = net.table[at : at + size[a] * size[b]].reshape(size[a], size[b])
+        at += table.size
+        model.addFactor([f"x{a}", f"x{b}"]).fillWith(np.exp(table).T.ravel().tolist())
+    engine = gum.ShaferShenoyMRFInference(model)
+    for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
+        engine.addJointTarget({f"x{a}", f"x{b}"})
+    engine.makeInference()
+    got = METHODS[method](net)
+    want = np.concatenate([engine.posterior(f"x{t}").toarray() for t in range(n)])
+    np.testing.assert_allclose(got.marginal, want, rtol=0, atol=1e-9)
+    at = 0
+    for a, b in zip(net.a.tolist(), net.b.tolist(), strict=True):
+        joint = engine.jointPosterior({f"x{a}", f"x{b}"})
+        first = list(joint.names).index(f"x{a}")  # toarray() puts the last name first
+        table = joint.toarray() if first == 1 else joint.toarray().T
+        cells = got.pair[at : at + size[a] * size[b]].reshape(size[a], size[b])
+        at += cells.size
+        np.testing.assert_allclose(cells, table, rtol=0, atol=1e-9)

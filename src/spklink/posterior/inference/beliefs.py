@@ -10,9 +10,9 @@ cost, why, and how to have it done.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ EXACT, CERTIFIED, SAMPLED, ESTIMATED = "exact", "certified", "sampled", "estimat
 CERTAINTIES = (EXACT, CERTIFIED, SAMPLED, ESTIMATED)  # from the surest down
 Cost = tuple[float, float]  # operations, about 1e9 a second on one core, and bytes
 BEYOND: Cost = (float("inf"), float("inf"))  # of what cannot be done at all
+Asked = TypeVar("Asked", contravariant=True)
+Answer = TypeVar("Answer", covariant=True)
 UNCOUNTED: Cost = (0.0, 0.0)  # of what is quick enough to be tried within any budget
 
 
@@ -75,17 +77,17 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """How a method would solve a piece."""
+class AnyProposal(Generic[Answer]):
+    """How a method would solve a piece, whatever its answers look like."""
 
     cost: Cost
     why: str  # what the cost comes from, as "2^30 configurations"
-    run: Callable[[], Beliefs | None]  # None: it has nothing to say after all
+    run: Callable[[], Answer | None]  # None: it has nothing to say after all
     silence: str = "no answer"  # what None means
 
 
-class Method(Protocol):
-    """A way to solve connected pieces."""
+class AnyMethod(Protocol[Asked, Answer]):
+    """A way to solve connected pieces of some kind."""
 
     @property
     def name(self) -> str:
@@ -97,9 +99,25 @@ class Method(Protocol):
         """One of CERTAINTIES."""
         ...
 
-    def propose(self, piece: Piece) -> Proposal | None:
+    def propose(self, piece: Asked, /) -> AnyProposal[Answer] | None:
         """What it would do; None where the planner need not think of it."""
         ...
+
+
+Proposal = AnyProposal[Beliefs]
+Method = AnyMethod[Piece, Beliefs]
+
+
+def proposals(
+    methods: Iterable[AnyMethod[Asked, Answer]], piece: Asked, *certainties: str
+) -> Iterator[tuple[AnyMethod[Asked, Answer], AnyProposal[Answer]]]:
+    """What the methods of these kinds would do, kind by kind, each made when it is looked at."""
+    known = list(methods)
+    for certainty in certainties:
+        for method in known:
+            way = method.propose(piece) if method.certainty == certainty else None
+            if way is not None:
+                yield method, way
 
 
 def exact_beliefs(

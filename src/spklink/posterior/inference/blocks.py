@@ -26,7 +26,7 @@ from spklink.posterior.inference.beliefs import (
     mean_value,
 )
 from spklink.posterior.inference.enumeration import enumerate_cost
-from spklink.posterior.inference.network import TIE, Network, fix, slots_of
+from spklink.posterior.inference.network import TIE, Network, fix, slots_of, starts
 from spklink.posterior.inference.trace import trace_cost
 
 Floats = NDArray[np.float64]
@@ -79,12 +79,19 @@ def find_blocks(network: Network) -> Blocks:
     block, joint = _biconnected(n, slots.start, slots.other, slots.edge, edges)
     count = len(joint)
     # Blocks are closed innermost first; turned round, each comes after the one it hangs on.
-    by_block = np.argsort(block, kind="stable")
-    at = np.concatenate([[0], np.cumsum(np.bincount(block, minlength=count))])
-    members = [by_block[at[k] : at[k + 1]] for k in range(count - 1, -1, -1)]
-    nodes = [np.unique(np.concatenate([network.a[e], network.b[e]])) for e in members]
+    block = count - 1 - block
+    edges_of = np.argsort(block, kind="stable")
+    # All ends of all edges, each once a block, ascending.
+    ends = np.unique(np.concatenate([block * n + network.a, block * n + network.b]))
+    members = _runs(edges_of, block, count)
     ties = joint[::-1].tolist()
-    return Blocks(members, [v.astype(np.int64) for v in nodes], [-1, *ties[1:]])
+    return Blocks(members, _runs(ends % max(n, 1), ends // max(n, 1), count), [-1, *ties[1:]])
+
+
+def _runs(values: Ints, run: Ints, count: int) -> list[Ints]:
+    """The values of each of `count` runs, in which they stand one after the other."""
+    at = starts(np.bincount(run, minlength=count)).tolist()
+    return [values[at[k] : at[k + 1]] for k in range(count)]
 
 
 def solve_blocks(

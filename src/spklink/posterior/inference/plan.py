@@ -8,7 +8,6 @@ reason travel with the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,6 +24,7 @@ from spklink.posterior.inference.beliefs import (
     Method,
     Piece,
     Proposal,
+    proposals,
 )
 from spklink.posterior.inference.network import Network
 from spklink.posterior.inference.roof import find_optimum
@@ -144,7 +144,7 @@ class _Planner:
 
     def _choose(self, piece: Piece) -> Solved:
         """The cheapest exact answer, or the surest of the others."""
-        ways = [way for _, way in proposals(piece, EXACT)]
+        ways = [way for _, way in proposals(table.load_all(), piece, EXACT)]
         for way in sorted(filter(self._fits, ways), key=lambda way: way.cost[0]):
             found = way.run()
             if found is not None:
@@ -154,7 +154,7 @@ class _Planner:
     def _inexact(self, piece: Piece, why_not: str) -> Solved:
         """Down from certified to estimated; wide bounds are better than an estimate."""
         bounds = None
-        for method, way in proposals(piece, *CERTAINTIES[1:]):
+        for method, way in proposals(table.load_all(), piece, *CERTAINTIES[1:]):
             if bounds is not None and method.certainty == ESTIMATED:
                 break
             found = way.run() if self._fits(way) else None
@@ -170,16 +170,6 @@ class _Planner:
 
     def _fits(self, way: Proposal) -> bool:
         return self.budget.fits(way.cost)
-
-
-def proposals(piece: Piece, *certainties: str) -> Iterator[tuple[Method, Proposal]]:
-    """What the methods of these kinds would do, kind by kind, each made when it is looked at."""
-    methods = [table.load(name) for name in table.METHODS]
-    for certainty in certainties:
-        for method in methods:
-            way = method.propose(piece) if method.certainty == certainty else None
-            if way is not None:
-                yield method, way
 
 
 def _narrow(bounds: Beliefs) -> bool:

@@ -37,6 +37,11 @@ def check_name(method: str) -> None:
         raise SpklinkError(f"method {method!r} is not one of {', '.join(names())}")
 
 
+def load_all() -> list[Method]:
+    """Every method, in the order in which they are tried."""
+    return [load(name) for name in METHODS]
+
+
 def load(name: str) -> Method:
     """The method of this name; its file is imported on first use."""
     method: Method = importlib.import_module(f"{__package__}.{METHODS[name]}").METHOD

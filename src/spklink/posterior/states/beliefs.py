@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.beliefs import EXACT, Cost
+from spklink.posterior.inference.beliefs import EXACT, AnyMethod, AnyProposal
 from spklink.posterior.states.network import StateNetwork
 
 Floats = NDArray[np.float64]
@@ -55,32 +54,8 @@ class StatePiece:
         return len(self.network)
 
 
-@dataclass(frozen=True)
-class StateProposal:
-    """How a method would solve a piece."""
-
-    cost: Cost
-    why: str  # what the cost comes from, as "2^30.1 configurations"
-    run: Callable[[], StateBeliefs | None]  # None: it has nothing to say after all
-    silence: str = "no answer"  # what None means
-
-
-class StateMethod(Protocol):
-    """A way to solve connected pieces."""
-
-    @property
-    def name(self) -> str:
-        """As in the table and in results."""
-        ...
-
-    @property
-    def certainty(self) -> str:
-        """One of CERTAINTIES."""
-        ...
-
-    def propose(self, piece: StatePiece) -> StateProposal | None:
-        """What it would do; None where the planner need not think of it."""
-        ...
+StateProposal = AnyProposal[StateBeliefs]
+StateMethod = AnyMethod[StatePiece, StateBeliefs]
 
 
 def exact_beliefs(

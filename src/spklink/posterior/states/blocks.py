@@ -25,7 +25,7 @@ from spklink.posterior.states.beliefs import (
     mean_value,
 )
 from spklink.posterior.states.cases import case, mixed
-from spklink.posterior.states.enumeration import enumerate_cost
+from spklink.posterior.states.enumeration import SMALL, enumerate_cost
 from spklink.posterior.states.network import StateNetwork, turned
 from spklink.posterior.states.pieces import Solve
 from spklink.posterior.states.trace import trace_cost
@@ -43,7 +43,7 @@ class _Blocks:
         network, cut = piece.network, find_blocks(piece.network.graph())
         if len(cut.nodes) < 2:
             return None  # the block is the whole piece: nothing is gained
-        largest = max(float(np.log2(network.size[nodes]).sum()) for nodes in cut.nodes)
+        largest = block_bits(network, cut).max()
         return StateProposal(
             blocks_cost(network, cut),
             f"{len(cut.nodes)} blocks of at most 2^{largest:.1f} configurations",
@@ -57,24 +57,33 @@ METHOD = _Blocks()
 
 def blocks_cost(network: StateNetwork, blocks: Blocks) -> Cost:
     """Operations and bytes: every case of every block twice, for the sums and for the optimum."""
+    bits, joint = block_bits(network, blocks), np.array(blocks.joint)
+    cases = np.where(joint < 0, 1, network.size[joint])
+    left = bits - np.log2(cases)  # in one case
     operations, memory = 0.0, 0.0
-    for k in range(len(blocks.nodes)):
-        cases, (one, room) = _case_cost(network, blocks, k)
-        operations += 2.0 * cases * (one + OVERHEAD)
+    for k, (many, rest) in enumerate(zip(cases.tolist(), left.tolist(), strict=True)):
+        one, room = enumerate_cost(rest) if rest <= SMALL else _case_cost(network, blocks, k)
+        operations += 2.0 * many * (one + OVERHEAD)
         memory = max(memory, room)
     return operations, memory
 
 
-def _case_cost(network: StateNetwork, blocks: Blocks, k: int) -> tuple[int, Cost]:
-    """How many cases a block has, and what one of them costs."""
+def block_bits(network: StateNetwork, blocks: Blocks) -> Floats:
+    """log2 of the configurations of each block."""
+    first = np.cumsum([0, *map(len, blocks.nodes)])[:-1]
+    bits = np.log2(network.size[np.concatenate(blocks.nodes)])
+    return np.asarray(np.add.reduceat(bits, first), np.float64)
+
+
+def _case_cost(network: StateNetwork, blocks: Blocks, k: int) -> Cost:
+    """What one case of a block costs."""
     nodes, joint = blocks.nodes[k], blocks.joint[k]
     size = network.size[nodes[nodes != joint]]
     cost = min(enumerate_cost(float(np.log2(size).sum())), trace_cost(size))
-    if cost == BEYOND:  # a large block may still be a narrow tree
-        block = _block(network, blocks, k, network.unary)
-        rest = block if joint < 0 else case(block, _at(blocks, k), 0)
-        cost = tree_cost(find_bags(rest))
-    return 1 if joint < 0 else int(network.size[joint]), cost
+    if cost != BEYOND:
+        return cost
+    block = _block(network, blocks, k, network.unary)  # a large one may still be a narrow tree
+    return tree_cost(find_bags(block if joint < 0 else case(block, _at(blocks, k), 0)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import CERTIFIED
 from spklink.posterior.states.exactly import ExactPart
 from spklink.posterior.states.marginals import Events, Marginals, conditionals
-from spklink.posterior.states.moves import Moves, bound_moves, reaches
+from spklink.posterior.states.moves import Moves, bound_moves, values_within
 from spklink.posterior.states.seats import Places, Seats, fix
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,8 @@ class _Bounding:
         self.at = self.events.at(place)
         self.moves: Moves = bound_moves(seats, place)
         self.value = seats.value(place)
-        self.alone, self.alone_sum = conditionals(seats, place)
+        self.idle = self.moves.view.now - values_within(seats, self.moves.view.held, place)
+        self.alone, _ = conditionals(seats, place)
         count = self.events.count
         self.found = Marginals(
             method=NAME,
@@ -93,7 +94,8 @@ class _Bounding:
 
     def _free(self, level: float) -> Mask:
         free = np.zeros(len(self.seats), np.bool_)
-        free[self.seats.node[self._moved() > level]] = True
+        unclear = (self._moved() > level) & self.moves.linked
+        free[self.seats.node[unclear]] = True
         return free
 
     def _single(self) -> None:
@@ -161,17 +163,13 @@ class _Bounding:
     def _log_sum(self, solved: Mask, inside: float) -> tuple[float, float]:
         """Interval of the log of the sum over all states.
 
-        Freeing one conversation after the other multiplies the sum by 1 + the odds of its moves
-        given those still held: at most the bound, at least those alone while its neighbours stay.
-        Conversations given up and not solved add what they can reach at most.
+        Those solved are exact while all others are as in the state; freeing one conversation after
+        the other multiplies the sum at most by what it is worth (`moves`), and at least by 1.
+        People without links are free in any case.
         """
-        lost = ~solved & np.isinf(self.moves.any_odds)
-        held = ~solved & ~lost
-        top = inside + float(np.log1p(self.moves.any_odds[held]).sum())
-        if lost.any():
-            top += float(np.maximum(reaches(self.moves, lost)[lost], 0.0).sum())
+        low = self.value + inside + float(self.idle[~solved].sum())
         room = TINY * (len(self.seats) + abs(self.value)) + float(self.moves.error.sum())
-        return self.value + inside - room, self.value + top + room
+        return low - room, low + self.moves.raised(solved) + room
 
 
 def _around(q: Floats, epsilon: Floats, slop: Floats) -> tuple[Floats, Floats]:

@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 LARGEST = 22.0  # log2 of the configurations: 64 MB
 SMALL = 12.0  # pieces up to here are never solved otherwise: nothing is quicker
 # Seconds x 1e9 on one core: a configuration in all passes, and a network.
-OPERATIONS_STATE, OPERATIONS_CALL = 15.0, 1e5
+OPERATIONS_STATE, OPERATIONS_CALL = 18.0, 2e5
 ROUNDING = 1e-9  # of a sum of logarithms
 
 

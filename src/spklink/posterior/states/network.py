@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -213,16 +214,7 @@ def folded(network: StateNetwork) -> StateNetwork:
 
     That of a node of one state is such a table.
     """
-    if not len(network.a):
-        return network
-    row, column, shared, mixed = _about(network, np.zeros(len(network), np.int64))
-    alone = np.add.reduceat(mixed != 0.0, network.table_start[:-1]) == 0
-    cell = np.repeat(alone, np.diff(network.table_start))
-    first_row, first_column = row[1] & cell, column[1] & cell
-    own = sums(row[0][first_column], network.table[first_column], len(network.unary))
-    other = sums(column[0][first_row], (network.table - shared)[first_row], len(network.unary))
-    unary = network.unary + own + other
-    return replace(network, unary=unary, table=np.where(cell, 0.0, network.table))
+    return _turned(network, np.zeros(len(network), np.int64), uncoupled=True)
 
 
 def turned(network: StateNetwork, z: Ints) -> StateNetwork:
@@ -230,29 +222,42 @@ def turned(network: StateNetwork, z: Ints) -> StateNetwork:
 
     unary_t[s] is what changing node t alone to s would add, and the constant is 0.
     """
-    row, column, shared, mixed = _about(network, z)
     own = network.unary - np.repeat(network.unary[network.start[:-1] + z], network.size)
-    change = network.table - shared
-    for (end, _), (_, held) in ((row, column), (column, row)):
-        own = own + sums(end[held], change[held], len(own))
-    return replace(network, unary=own, table=mixed, constant=0.0)
+    return _turned(replace(network, unary=own, constant=0.0), z, uncoupled=False)
 
 
-def _about(
-    network: StateNetwork, z: Ints
-) -> tuple[tuple[Ints, NDArray[np.bool_]], tuple[Ints, NDArray[np.bool_]], Floats, Floats]:
-    """Table entries seen from z: where their state of a stands and whether it is that of z;
+def _turned(network: StateNetwork, z: Ints, *, uncoupled: bool) -> StateNetwork:
+    unary, table = network.unary.copy(), network.table.copy()
+    graph = network.size, network.a, network.b, network.start, network.table_start
+    _turn(*graph, network.table, z, uncoupled, unary, table)
+    return replace(network, unary=unary, table=table)
 
-    the same of b; the entry of z in their table; what they are beyond row and column of z.
+
+@nb.njit(cache=True, nogil=True)
+def _turn(  # type: ignore[no-untyped-def]
+    size, a, b, start, table_start, table, z, uncoupled, unary, out
+):
+    """Row and column of z become unary terms, less the value of z; `out` is what is left.
+
+    With `uncoupled` only those tables of which nothing is left; they keep the value of z.
     """
-    row, column = network.ends()
-    count, at, table = np.diff(network.table_start), network.start[:-1] + z, network.table
-    down = row - np.repeat(at[network.a], count)
-    along = column - np.repeat(at[network.b], count)
-    here, columns = np.arange(len(table)), np.repeat(network.size[network.b], count)
-    shared = np.repeat(table[network.cell(z)], count)
-    mixed = (table - table[here - along]) - (table[here - down * columns] - shared)
-    return (row, down == 0), (column, along == 0), shared, mixed
+    for e in range(len(a)):
+        rows, columns, first = size[a[e]], size[b[e]], table_start[e]
+        row, column = first + z[a[e]] * columns, first + z[b[e]]
+        shared, coupled = table[row + z[b[e]]], False
+        for r in range(rows):
+            for c in range(columns):
+                cell = first + r * columns + c
+                below = table[column + r * columns]
+                out[cell] = (table[cell] - below) - (table[row + c] - shared)
+                coupled = coupled or out[cell] != 0.0
+        if uncoupled and coupled:
+            out[first : first + rows * columns] = table[first : first + rows * columns]
+            continue
+        for r in range(rows):
+            unary[start[a[e]] + r] += table[column + r * columns] - (0.0 if uncoupled else shared)
+        for c in range(columns):
+            unary[start[b[e]] + c] += table[row + c] - shared
 
 
 def restrict(network: StateNetwork, kept: NDArray[np.bool_]) -> StateNetwork:

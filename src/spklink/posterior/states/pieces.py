@@ -51,6 +51,8 @@ def with_ties(network: StateNetwork, found: StateBeliefs) -> StateBeliefs:
     share = np.exp(network.value(found.best) - found.log_sum[0])
     kept = found.marginal >= share * (1.0 - SLACK)
     kept[network.start[:-1] + found.best] = True
+    if kept.all() and network.bits > TIED:
+        return found
     pieces = split(restrict(network, kept))
     if pieces.bits().max(initial=0.0) > TIED:
         return found
@@ -115,8 +117,9 @@ class _Whole:
         between = np.ones(len(self.network.a), np.bool_)
         between[self.pieces.edge] = False
         cell = np.repeat(between, np.diff(self.network.table_start))
-        row, column = self.network.ends()
-        self.pair[cell] = self.marginal[row[cell]] * self.marginal[column[cell]]
+        if between.any():  # pieces are independent
+            row, column = (end[cell] for end in self.network.ends())
+            self.pair[cell] = self.marginal[row] * self.marginal[column]
         return StateBeliefs(
             method=self.method,
             certainty=self.certainty,

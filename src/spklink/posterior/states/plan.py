@@ -7,15 +7,13 @@ the same network and budget always take the same path; the reason travels with t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spklink.posterior.inference.beliefs import CERTAINTIES, EXACT
+from spklink.posterior.inference.beliefs import CERTAINTIES, EXACT, proposals
 from spklink.posterior.inference.plan import REASONS, SPEED, Budget
 from spklink.posterior.states import table
 from spklink.posterior.states.beliefs import (
     StateBeliefs,
-    StateMethod,
     StatePiece,
     StateProposal,
 )
@@ -82,7 +80,7 @@ class _Planner:
     def solve(self, network: StateNetwork) -> StateSolved:
         """The cheapest exact answer, or the surest of the others."""
         piece = self._piece(network)
-        ways = [way for _, way in proposals(piece, EXACT)]
+        ways = [way for _, way in proposals(table.load_all(), piece, EXACT)]
         for way in sorted(filter(self._fits, ways), key=lambda way: way.cost[0]):
             found = way.run()
             if found is not None:
@@ -93,7 +91,7 @@ class _Planner:
     def _inexact(self, piece: StatePiece, why_not: str) -> StateSolved:
         """Down from certified to estimated."""
         others = [one for one in self.certainties if one != EXACT]
-        for _, way in proposals(piece, *others):
+        for _, way in proposals(table.load_all(), piece, *others):
             found = way.run() if self._fits(way) else None
             if found is not None:
                 return StateSolved(found, why_not)
@@ -110,13 +108,3 @@ class _Planner:
 
     def _fits(self, way: StateProposal) -> bool:
         return self.budget.fits(way.cost)
-
-
-def proposals(piece: StatePiece, *certainties: str) -> Iterator[tuple[StateMethod, StateProposal]]:
-    """What the methods of these kinds would do, kind by kind, each made when it is looked at."""
-    methods = [table.load(name) for name in table.METHODS]
-    for certainty in certainties:
-        for method in methods:
-            way = method.propose(piece) if method.certainty == certainty else None
-            if way is not None:
-                yield method, way

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 METHODS = {"enumerate": "enumeration", "trace": "trace", "tree": "tree", "blocks": "blocks"}
 
 
+def load_all() -> list[StateMethod]:
+    """Every method, in the order in which they are tried."""
+    return [load(name) for name in METHODS]
+
+
 def load(name: str) -> StateMethod:
     """The method of this name; its file is imported on first use."""
     method: StateMethod = importlib.import_module(f"{__package__}.{METHODS[name]}").METHOD

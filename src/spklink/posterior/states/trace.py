@@ -12,14 +12,14 @@ sum for each pair of joint states of two groups: three such tables give all marg
 bound the search for the best. Joint states are digits as in `digits`.
 
 Exact whatever the terms: where the three matrices together could leave the range of floating
-point, a node is taken case by case, and the cases are solved and mixed.
+point, terms are moved from one to the other, and where that does not help a node is taken case by
+case, and the cases are solved and mixed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +29,6 @@ from spklink.posterior.inference.network import TIE
 from spklink.posterior.inference.trace import (
     NAME,
     NEGLIGIBLE,
-    OPERATIONS_CALL,
     OPERATIONS_ENTRY,
     OPERATIONS_STATE,
     RESTARTS,
@@ -50,7 +49,9 @@ from spklink.posterior.states.network import StateNetwork, turned
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-LIMIT = 36.0  # log2 of the configurations
+LIMIT = 40.0  # log2 of the configurations; budgets mostly end before
+SWEEPS = 12  # in which terms are moved between matrices before a node is taken case by case
+OPERATIONS_CALL = 1.5e6  # seconds x 1e9 on one core; the others are those of two states
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,6 @@ class _Group:
     @property
     def volume(self) -> int:
         return len(self.picks)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What one of the three matrices is made of."""
-
-    own: Floats  # (G,) of its group
-    tilt: Floats  # (G, states of the next group) what each of these adds
-    top: float  # largest exponent
 
 
 class _Trace:
@@ -146,30 +138,46 @@ def _climb(network: StateNetwork, matrix: Floats, start: Ints) -> Ints:
 
 
 def _solve(network: StateNetwork, start: Ints, known: float) -> StateBeliefs | None:
-    """Exact figures of a network turned to `start`, of which only the constant may be left out.
+    """Exact figures of a network turned to `start`, whose value is 0.
 
     None if all of it weighs nothing against exp(known).
     """
-    groups, matrix = _groups(network), _dense(network)
-    parts = [_part(network, matrix, groups[k], groups[k - 2]) for k in range(3)]
-    spread = sum(part.top for part in parts)
-    if spread + network.bits * np.log(2.0) < known - NEGLIGIBLE:
+    groups = _groups(network)
+    *logs, room = _matrices(network, groups)
+    nothing = known - NEGLIGIBLE - network.bits * np.log(2.0)
+    spread = _spread(logs)
+    for _ in range(SWEEPS):
+        if spread <= SPREAD or spread < nothing:
+            break
+        _even(logs)
+        spread = _spread(logs)
+    if spread < nothing:
         return None
     if spread <= SPREAD:
-        return _trace(network, start, groups, parts)
-    t = int(np.argmax(np.add.reduceat(np.abs(matrix).max(1), network.start[:-1])))
-    found: list[StateBeliefs | None] = []
-    value = np.full(network.size[t], -np.inf)
-    for s in range(network.size[t]):
-        rest = case(network, t, s)
-        good = _climb(rest, _dense(rest), np.delete(start, t))
-        at = rest.value(good)
-        known = max(known, at)
-        answer = _solve(turned(rest, good), good, known - at)
-        found.append(answer)
-        if answer is not None:
-            value[s] = at + answer.log_sum[0]
-    return _joined(network, t, found, value) if np.isfinite(value).any() else None
+        return _trace(network, start, groups, logs, room)
+    del logs, room
+    return _by_cases(network, start, known)
+
+
+def _by_cases(network: StateNetwork, start: Ints, known: float) -> StateBeliefs | None:
+    """As `_solve`, for each state of the node that has the strongest ties."""
+    tie = np.abs(_dense(network)).max(1)
+    t = int(np.argmax(np.maximum.reduceat(tie, network.start[:-1])))
+    rests = [case(network, t, s) for s in range(network.size[t])]
+    good = [_climb(rest, _dense(rest), np.delete(start, t)) for rest in rests]
+    value = [rest.value(z) for rest, z in zip(rests, good, strict=True)]
+    known = max(known, *value)
+    found = [
+        _solve(turned(rest, z), z, known - at)
+        for rest, z, at in zip(rests, good, value, strict=True)
+    ]
+    log_sums = np.array(
+        [
+            -np.inf if one is None else at + one.log_sum[0]
+            for at, one in zip(value, found, strict=True)
+        ]
+    )
+    return _joined(network, t, found, log_sums) if np.isfinite(log_sums).any() else None
 
 
 def _joined(
@@ -216,24 +224,46 @@ def _digits(joint: Ints, size: Ints) -> Ints:
     return np.asarray(joint[:, None] % above // (above // size), np.int64)
 
 
-def _part(network: StateNetwork, matrix: Floats, here: _Group, there: _Group) -> _Part:
-    within = here.picks @ matrix[np.ix_(here.place, here.place)]
-    own = here.picks @ network.unary[here.place]
-    own += 0.5 * np.einsum("gs,gs->g", within, here.picks)
-    tilt = here.picks @ matrix[np.ix_(here.place, there.place)]
-    first = np.cumsum(there.size) - there.size
-    most = np.maximum.reduceat(tilt, first, axis=1).sum(1) if len(first) else 0.0
-    return _Part(own, tilt, float(np.max(own + most)))
+def _matrices(network: StateNetwork, groups: list[_Group]) -> list[Floats]:
+    """Exponents of the three matrices, and room for a fourth."""
+    matrix, arrays = _dense(network), three_and_room([group.volume for group in groups])
+    for k, here in enumerate(groups):
+        there = groups[k - 2]
+        within = here.picks @ matrix[np.ix_(here.place, here.place)]
+        own = here.picks @ network.unary[here.place]
+        own += 0.5 * np.einsum("gs,gs->g", within, here.picks)
+        tilt = here.picks @ matrix[np.ix_(here.place, there.place)]
+        np.matmul(tilt, there.picks.T, out=arrays[k])
+        arrays[k] += own[:, None]
+    return arrays
+
+
+def _spread(logs: list[Floats]) -> float:
+    """The log of what the largest entries of the three matrices would multiply to."""
+    return sum(float(one.max()) for one in logs)
+
+
+def _even(logs: list[Floats]) -> None:
+    """Move terms of one group between its two matrices until the largest are alike.
+
+    No configuration changes, and the spread never grows.
+    """
+    for k in range(3):
+        move = 0.5 * (logs[k].max(1) - logs[k - 1].max(0))
+        logs[k] -= move[:, None]
+        logs[k - 1] += move
 
 
 def _trace(
-    network: StateNetwork, start: Ints, groups: list[_Group], parts: list[_Part]
+    network: StateNetwork, start: Ints, groups: list[_Group], weight: list[Floats], room: Floats
 ) -> StateBeliefs:
-    spread = sum(part.top for part in parts)
+    """The sums; `weight` comes as exponents."""
+    spread = _spread(weight)
     floor, start_weight = float(np.exp(-spread - NEGLIGIBLE)), float(np.exp(-spread))
-    *weight, room = three_and_room([group.volume for group in groups])
-    for k, part in enumerate(parts):
-        _fill(part.own, part.tilt, groups[k - 2].size, part.top, floor, weight[k])
+    for one in weight:
+        one -= one.max()
+        np.exp(one, out=one)
+        one[one < floor] = 0.0
     both = np.zeros((len(network.unary), len(network.unary)))
     for k in (1, 2, 0):
         here, there = groups[k], groups[k - 2]
@@ -255,29 +285,3 @@ def _trace(
     marginal, pair, log_sum = np.diag(both).copy(), both[row, column], float(np.log(total)) + spread
     entropy = max(0.0, log_sum - mean_value(network, marginal, pair))
     return exact_beliefs(NAME, best, marginal, pair, log_sum, entropy)
-
-
-@nb.njit(cache=True, nogil=True)
-def _fill(own, tilt, size, top, floor, out):  # type: ignore[no-untyped-def]
-    """out[g, h] = exp(own[g] + the tilts of the states in h - top), or 0 below `floor`.
-
-    It is grown from the heaviest entry of a row: no factor exceeds 1.
-    """
-    for g in range(len(own)):
-        row, count, end = out[g], 1, tilt.shape[1]
-        largest = own[g] - top
-        for u in range(len(size) - 1, -1, -1):
-            largest += tilt[g, end - size[u] : end].max()
-            end -= size[u]
-        row[0], end = np.exp(largest), tilt.shape[1]
-        for u in range(len(size) - 1, -1, -1):
-            here = tilt[g, end - size[u] : end]
-            most = here.max()
-            for r in range(size[u] - 1, -1, -1):
-                factor = np.exp(here[r] - most)
-                for z in range(count):
-                    row[r * count + z] = row[z] * factor
-            count *= size[u]
-            end -= size[u]
-        for z in range(count):
-            row[z] = row[z] if row[z] >= floor else 0.0

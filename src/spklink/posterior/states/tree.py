@@ -40,7 +40,7 @@ ROUNDING = 1e-9  # of a sum of logarithms
 FINE = 4  # weights of nodes are counted in quarters of a bit
 # Seconds x 1e9 on one core: for an entry of a bag in all passes, for each child it is added to, and
 # for a step.
-OPERATIONS_ENTRY, OPERATIONS_CHILD, OPERATIONS_STEP = 30.0, 5.0, 600.0
+OPERATIONS_ENTRY, OPERATIONS_CHILD, OPERATIONS_STEP = 22.0, 5.0, 6e3
 
 
 @dataclass(frozen=True)

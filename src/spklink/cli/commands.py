@@ -1,0 +1,77 @@
+"""The commands, as the parser of the command line sees them.
+
+Heavy imports stay inside the commands, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from spklink.cli import look, runs
+from spklink.cli.parameters import parsed
+
+EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
+    runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
+    runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.calibrate: ["spklink calibrate conversations.csv --scores scores.csv -o calibration.json"],
+    look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
+    runs.demo: ["spklink demo", "spklink demo --meetings -o meetings-out"],
+    look.report: [
+        "spklink report results --open",
+        "spklink report results --key key.csv --claimed claimed.csv",
+    ],
+    look.evaluate: ["spklink evaluate results --key key.csv --json"],
+    look.entropy: [
+        "spklink entropy --conversations 348 --speakers 356",
+        "spklink entropy conversations.csv --json",
+    ],
+    look.simulate: [
+        "spklink simulate sim --shape cgn --world plda --eer 7 --seed 1",
+        "spklink simulate sim --shape meetings --tracks 3-6 --missing 0.1 --absent 0.1",
+    ],
+    look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
+    look.check: ["spklink check conversations.csv"],
+}
+
+app = typer.Typer(
+    name="spklink",
+    help="Who is on which channel of every two-channel call, with calibrated probabilities.",
+    epilog="Start with:  spklink demo, then  spklink link conversations.csv -o results",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for function, examples in EXAMPLES.items():
+    app.command(epilog="Example:  " + "\n\n         ".join(examples))(parsed(function))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from spklink import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Who is on which channel of every two-channel call, with calibrated probabilities."""
+
+
+def carry_out() -> Any:
+    """What the words of the command line ask for; the exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    if code == 130:  # the parser turns an interrupt into this
+        raise KeyboardInterrupt
+    return code

@@ -1,9 +1,9 @@
 """Meetings of artificial voices, for the demo: several people at one table, or on one line.
 
 The voices and their days are those of `voices`. Everybody has a channel, on which the others are
-faintly heard; the same meeting is also written as one channel, all voices mixed, with a table of who
-speaks when, as a diarization would give it. One list is wrong (it names somebody who is not there),
-and one has somebody unknown.
+faintly heard; the same meeting is also written as one channel, all voices mixed, with a table of
+who speaks when, as a diarization would give it. One list is wrong (it names somebody who is not
+there), and one has somebody unknown.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.segments import COLUMNS
+from spklink.errors import SpklinkError
 from spklink.tables import replacing, write_csv
 from spklink.worlds.files import write_key, write_table
 from spklink.worlds.meetings import Plan, Session, as_meetings, draw_sessions
@@ -32,6 +33,8 @@ def meeting(voices: list[Voice], rng: Rng, seconds: float) -> tuple[NDArray[np.i
     """(samples, tracks) one voice a channel, and their turns."""
     days = [draw_session(rng) for _ in voices]
     turns = list(take_turns(len(voices), seconds, rng))
+    if len({track for track, _, _ in turns}) < len(voices):
+        raise SpklinkError(f"a meeting of {seconds:g} s: too short for {len(voices)} to speak")
     speech = np.zeros((len(voices), round(seconds * RATE)))
     for track, begin, length in turns:
         said = speak(voices[track], days[track], length, rng)
@@ -39,7 +42,9 @@ def meeting(voices: list[Voice], rng: Rng, seconds: float) -> tuple[NDArray[np.i
         part += said[: len(part)]
     sent = [send(own, day) for own, day in zip(speech, days, strict=True)]
     others = sum(sent) - np.stack(sent)
-    heard = [receive(*both, day, rng) for *both, day in zip(sent, others, days, strict=True)]
+    heard = [
+        receive(own, rest, day, rng) for own, rest, day in zip(sent, others, days, strict=True)
+    ]
     return np.rint(np.stack(heard, axis=1) * 32767.0).astype(np.int16), turns
 
 
@@ -98,7 +103,8 @@ def write_meetings(folder: str | PathLike[str], *, seed: int = 0) -> list[Path]:
 def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
     """All channels as one, as loud as it can be."""
     together = samples.astype(np.float64).sum(axis=1)
-    return np.rint(together * (0.9 * 32767.0 / np.abs(together).max())).astype(np.int16)
+    louder = 0.9 * 32767.0 / float(np.abs(together).max())
+    return np.asarray(np.rint(together * louder), np.int16)
 
 
 def _write(path: Path, samples: NDArray[np.int16]) -> None:

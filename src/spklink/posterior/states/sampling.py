@@ -7,9 +7,10 @@ exchanged wherever both are listed. What is averaged is that distribution itself
 The chains begin at different states; their spread, within and between, gives an interval of 99 %
 under the premise that they have seen everything. On random small databases, against exact figures,
 it contained all of them where scores are weak, and 98.9 and 98.4 % where they contradict each other
-strongly (standard deviations of 4 and 8, 400 sweeps; 98.5 and 97.6 % with 100). Nothing proves that, so the answer is called an
-estimate, says how well the chains agree, and is as wide as they lie apart where they do not. They
-run until all figures are narrow, or as long as the budget allows.
+strongly (standard deviations of 4 and 8, 400 sweeps; 98.5 and 97.6 % with 100). Nothing proves it,
+so the answer is called an estimate, says how well the chains agree, and is as wide as they lie
+apart where they do not. They run until all figures are narrow, or as long as the budget
+allows.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Chains:
         return np.asarray(self.means.mean(axis=(0, 1)))
 
     def error(self) -> Floats:
-        """(events,) standard error of the mean: from batches, and from chains where that is more, as
-        batches that follow one another resemble one another."""
+        """(events,) standard error of the mean: from batches, or from chains where that is more, as
+        neighbouring batches resemble one another."""
         batches, chains = self.means.reshape(-1, self.means.shape[2]), self.means.mean(axis=1)
         errors = [one.std(axis=0, ddof=1) / np.sqrt(len(one)) for one in (batches, chains)]
         return np.asarray(np.maximum(*errors))

@@ -262,6 +262,7 @@ class CalibrateOptions(TypedDict, total=False):
 
 
 class DemoOptions(TypedDict, total=False):
+    meetings: Annotated[bool, Option("Meetings of three and four people, not calls.", False)]
     preset: Annotated[str, Option("The recognizer's recipe.", "default", choices=PRESETS)]
     seed: Seed
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -161,3 +163,104 @@ def test_worlds_stay_what_they_were(world, needed, others):
 def test_bad_settings(settings, expected):
     with pytest.raises(SpklinkError, match=expected):
         simulate.simulate(**settings)
+
+
+# --- meetings -------------------------------------------------------------------------------------
+
+WRONG = {"missing": 0.2, "absent": 0.2, "placeholders": 0.2}
+
+
+def listed_and_there(made):
+    """Entries of all lists as (conversation, name), and the people on the tracks likewise."""
+    table = made.conversations
+    listed = [(m, name) for m in range(len(table)) for name in table.names(m)]
+    there = list(zip(table.sides.conversation.tolist(), made.on_side, strict=True))
+    return listed, there
+
+
+@pytest.mark.parametrize("tracks", ["2", "3-6", "8", 5, (2, 4)])
+def test_meetings_whose_lists_are_right(tracks):
+    made = simulate.simulate(shape="meetings", conversations=30, people=12, tracks=tracks, seed=1)
+    listed, there = listed_and_there(made)
+    assert sorted(listed) == sorted(there)
+    assert not made.conversations.possible.any()
+    assert not made.conversations.open.any()
+
+
+def test_meetings_of_two_are_plain_calls(tmp_path):
+    made = simulate.simulate(shape="meetings", conversations=20, people=6, tracks="2", seed=2)
+    assert made.conversations.plain
+    files = write_simulation(made, tmp_path)
+    assert files[0].read_text().startswith("conversation,audio,participants\n")
+    table = read_conversations(files[0])
+    assert np.array_equal(read_key(files[2], table).bits, made.truth)
+    assert set(made.truth.tolist()) == {0, 1}
+
+
+def test_a_wrong_list_of_two_has_no_bit():
+    made = simulate.simulate(
+        shape="meetings", conversations=300, people=6, tracks="2", missing=0.2, absent=0.9, seed=2
+    )
+    with pytest.raises(SpklinkError, match="not between two certain people"):
+        _ = made.truth
+    plain = simulate.simulate(shape="meetings", conversations=9, people=6, tracks="2", seed=2)
+    speakers = plain.speakers.copy()
+    speakers[0] = len(plain.names)
+    assert replace(plain, speakers=speakers).truth[0] == -1
+
+
+def test_lists_are_as_wrong_as_asked():
+    made = simulate.simulate(shape="meetings", conversations=2000, people=30, seed=3, **WRONG)
+    table = made.conversations
+    listed, there = listed_and_there(made)
+    present = set(there)
+    absent = np.array([entry not in present for entry in listed])
+    assert table.unknown.sum() / len(there) == pytest.approx(0.2, abs=0.02)
+    assert (~absent).sum() / len(there) == pytest.approx(0.8 * 0.8, abs=0.02)
+    assert absent.sum() / (~absent).sum() == pytest.approx(0.2, abs=0.02)
+    assert absent[table.possible].mean() == pytest.approx(0.5, abs=1e-9)
+    assert 0.02 < absent[~table.possible].mean() < 0.2
+    assert table.open.any()
+
+
+@pytest.mark.parametrize("npz", [False, True])
+def test_meetings_read_back(tmp_path, npz):
+    made = simulate.simulate(shape="meetings", conversations=25, people=10, seed=5, **WRONG)
+    files = write_simulation(made, tmp_path, npz=npz)
+    table = read_conversations(files[0])
+    for name in ("presence", "possible", "unknown", "open", "people"):
+        assert np.array_equal(getattr(table, name), getattr(made.conversations, name)), name
+    assert np.array_equal(table.sides.start, made.conversations.sides.start)
+    assert np.array_equal(read_scores(files[1], table, find_links(table)).needed, made.llr)
+    key = read_key(files[2], table)
+    names = {name: k for k, name in enumerate(made.names)}
+    assert key.speakers(table).tolist() == [names[name] for name in key.said.names]
+    assert key.said.names == made.on_side
+    assert [row["speaker"] for row in made.key()] == made.on_side
+
+
+def test_meetings_of_one_seed_are_the_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        made = simulate.simulate(shape="meetings", conversations=12, seed=9, **WRONG)
+        write_simulation(made, tmp_path / folder)
+    for name in ("conversations.csv", "scores.csv", "key.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"tracks": "1-3"}, "between 2 and 8"),
+        ({"tracks": "6-3"}, "the fewest first"),
+        ({"tracks": "many"}, "fewest and most as 3-6"),
+        ({"people": 5}, "fewer than the 6 tracks"),
+        ({"missing": 1.0}, "--missing 1: a share"),
+        ({"absent": -0.1}, "--absent -0.1"),
+        ({"conversations": 0}, "at least 1"),
+        ({"shape": "star", "people": 5}, "--people 5: is about --shape meetings only"),
+        ({"shape": "star", "missing": 0.1}, "is about --shape meetings only"),
+    ],
+)
+def test_meetings_that_cannot_be(given, expected):
+    with pytest.raises(SpklinkError, match=expected):
+        simulate.simulate(**{"shape": "meetings", **given})

@@ -145,7 +145,7 @@ def test_voices_differ_more_than_sessions():
     rng, spectra = seeded(6), np.empty((24, 2, 12))
     for voice, of_voice in zip(make_voices(24, seeded(5)), spectra, strict=True):
         for session, found in zip((draw_session(rng), draw_session(rng)), of_voice, strict=True):
-            found[:] = spectrum(voices._send(speak(voice, session, 15.0, rng), session))
+            found[:] = spectrum(voices.send(speak(voice, session, 15.0, rng), session))
     within = spectra.var(axis=1, ddof=1).mean()
     between = spectra.mean(axis=1).var(axis=0, ddof=1).mean() - within / 2
     assert between > within
@@ -185,8 +185,8 @@ def test_nothing_is_clipped(calls):
 
 def test_a_shout_is_turned_down_not_clipped():
     loud = Session(level=10.0)
-    speech = voices._send(speak(make_voices(1, seeded(0))[0], loud, 3.0, seeded(0)), loud)
-    heard = voices._receive(speech, np.zeros_like(speech), loud, seeded(0))
+    speech = voices.send(speak(make_voices(1, seeded(0))[0], loud, 3.0, seeded(0)), loud)
+    heard = voices.receive(speech, np.zeros_like(speech), loud, seeded(0))
     assert np.abs(speech).max() > 2.0
     assert np.abs(heard).max() == pytest.approx(0.95)
     assert np.corrcoef(heard, speech)[0, 1] > 0.999
@@ -227,7 +227,7 @@ def test_crosstalk_is_faint_and_late():
     other = seeded(0).standard_normal(RATE)
     other[-RATE // 100 :] = 0.0  # nobody speaks at the very end
     silent = Session(noise=-90.0, crosstalk=-40.0)
-    heard = voices._receive(np.zeros(RATE), 0.1 * other, silent, seeded(1))
+    heard = voices.receive(np.zeros(RATE), 0.1 * other, silent, seeded(1))
     assert np.allclose(heard[80:], 0.001 * other[:-80], atol=2e-5)
 
 

@@ -18,7 +18,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
     runs.calibrate: ["spklink calibrate conversations.csv --scores scores.csv -o calibration.json"],
     look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
-    runs.demo: ["spklink demo"],
+    runs.demo: ["spklink demo", "spklink demo --meetings -o meetings-out"],
     look.report: [
         "spklink report results --open",
         "spklink report results --key key.csv --claimed claimed.csv",
@@ -28,7 +28,10 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
         "spklink entropy --conversations 348 --speakers 356",
         "spklink entropy conversations.csv --json",
     ],
-    look.simulate: ["spklink simulate sim --shape cgn --world plda --eer 7 --seed 1"],
+    look.simulate: [
+        "spklink simulate sim --shape cgn --world plda --eer 7 --seed 1",
+        "spklink simulate sim --shape meetings --tracks 3-6 --missing 0.1 --absent 0.1",
+    ],
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
     look.check: ["spklink check conversations.csv"],
 }

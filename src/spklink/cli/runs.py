@@ -6,6 +6,7 @@ what came out. What their options are is written in `settings`.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Unpack
 
 from spklink.errors import check_file, check_folder
@@ -106,20 +107,36 @@ def demo(out: DemoOut, **options: Unpack[DemoOptions]) -> None:
     from spklink.report.write import write_report
     from spklink.runs.link import link as run
     from spklink.runs.measure import evaluate
-    from spklink.worlds.voices import write_database
 
-    calls, results = out / "calls", out / "results"
-    key = calls / "key.csv"
+    what = "meetings" if options["meetings"] else "calls"
+    made, results = out / what, out / "results"
+    key = made / "key.csv"
     with show.stages_on_stderr() as stages:
-        with stages.stage("making calls"):
-            write_database(calls, seed=options["seed"])
-        table = calls / "conversations.csv"
+        with stages.stage(f"making {what}"):
+            _make_voices(made, options)
+        table = made / "conversations.csv"
         found = run(table, results, stages=stages, preset=options["preset"])
         measured = evaluate(found, key, stages=stages)
-    show.text(f"calls with artificial voices: {calls}")
+    show.text(f"{what} with artificial voices: {made}")
     summaries.linked(found, results)
     show.text()
     measures.evaluation(measured)
     with show.stages_on_stderr() as stages:
         page = write_report(results, result=found, evaluation=measured, key=key, stages=stages)
     show.text(f"report: {page}")
+    if options["meetings"]:
+        diarized = f"{made / 'mixed.csv'} --tracks {made / 'tracks.csv'}"
+        show.text("the same on one channel, with a table of who speaks when:")
+        show.text(f"  spklink link {diarized} -o {out / 'mixed-results'} --key {key}")
+
+
+def _make_voices(folder: Path, options: DemoOptions) -> None:
+    """Recordings, a table and a key."""
+    if options["meetings"]:
+        from spklink.worlds.meeting_voices import write_meetings
+
+        write_meetings(folder, seed=options["seed"])
+    else:
+        from spklink.worlds.voices import write_database
+
+        write_database(folder, seed=options["seed"])

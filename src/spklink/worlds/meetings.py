@@ -37,7 +37,7 @@ class Plan:
     placeholders: float = 0.0
 
     def __post_init__(self) -> None:
-        _, high = self.tracks
+        high = self.tracks[1]
         if self.sessions < 1:
             raise SpklinkError(f"--conversations {self.sessions}: at least 1 is needed")
         if self.people < high:

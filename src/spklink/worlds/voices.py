@@ -306,8 +306,8 @@ def call(voice_1: Voice, voice_2: Voice, rng: Rng, seconds: float = 30.0) -> NDA
         said = speak(voices[side], sessions[side], length, rng)
         part = speech[side, round(begin * RATE) :][: len(said)]
         part += said[: len(part)]
-    sent = [_send(speech[side], sessions[side]) for side in (0, 1)]
-    heard = [_receive(sent[side], sent[1 - side], sessions[side], rng) for side in (0, 1)]
+    sent = [send(speech[side], sessions[side]) for side in (0, 1)]
+    heard = [receive(sent[side], sent[1 - side], sessions[side], rng) for side in (0, 1)]
     return np.stack([_mu_law_table()[np.rint(x * 32768.0).astype(np.int32)] for x in heard], 1)
 
 
@@ -324,7 +324,7 @@ def _turns(seconds: float, rng: Rng) -> Iterator[tuple[int, float, float]]:
         side = 1 - side
 
 
-def _send(speech: Floats, session: Session) -> Floats:
+def send(speech: Floats, session: Session) -> Floats:
     """Through handset and line, at the session's level; full scale is 1."""
     speaking = speech != 0.0
     sent = _band(speech, session.line)
@@ -332,7 +332,7 @@ def _send(speech: Floats, session: Session) -> Floats:
     return np.asarray(sent * (10.0 ** (session.level / 20.0) / loudness))
 
 
-def _receive(own: Floats, other: Floats, session: Session, rng: Rng) -> Floats:
+def receive(own: Floats, other: Floats, session: Session, rng: Rng) -> Floats:
     """With the other side's echo, 10 ms late, and the line's noise; never above full scale."""
     echo = 10.0 ** (session.crosstalk / 20.0) * np.roll(other, RATE // 100)  # a call ends silent
     noise = 10.0 ** ((session.level + session.noise) / 20.0) * rng.standard_normal(len(own))

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from peaked_seats import every_state, peaked_case, states_of
 from spklink.posterior.states import moves
 from spklink.posterior.states.certified import _Bounding
 from spklink.posterior.states.exactly import solve_pieces
@@ -12,7 +13,6 @@ from spklink.posterior.states.moves import bound_moves
 from spklink.posterior.states.optimum import find_best
 from spklink.posterior.states.seats import build_seats
 from spklink.worlds.simulate import simulate
-from tests.posterior.states.peaked_seats import every_state, peaked_case, states_of
 
 
 def start_of(seats, rng):

@@ -29,11 +29,12 @@ def covered(cases, *, sweeps, size):
     return inside, total
 
 
-@pytest.mark.parametrize("size", [1.0, 4.0])
-def test_intervals_contain_what_they_promise(size):
+@pytest.mark.parametrize(("size", "least"), [(1.0, 0.995), (4.0, 0.98)])
+def test_intervals_contain_what_they_say(size, least):
+    """150 databases gave 100 % and 98.9 %: strong contradictions have states that no chain saw."""
     inside, total = covered(25, sweeps=400, size=size)
     assert total > 300
-    assert inside >= 0.985 * total
+    assert inside >= least * total
 
 
 def test_chains_stop_where_all_is_narrow(monkeypatch):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from plain_seats import solve
 from random_seats import random_case
-
 from spklink.posterior.states.certified import certified
 from spklink.posterior.states.enumeration import enumerate_one
 from spklink.posterior.states.exactly import solve_pieces

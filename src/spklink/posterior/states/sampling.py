@@ -5,9 +5,12 @@ Each step draws all tracks of one conversation from their exact distribution giv
 exchanged wherever both are listed. What is averaged is that distribution itself, not the draw.
 
 The chains begin at different states; their spread, within and between, gives an interval of 99 %
-under the premise that they have seen everything. Nothing proves that, so the answer is called an
-estimate, says how well the chains agree, and is as wide as they lie apart where they do not. They
-run until all figures are narrow, or as long as the budget allows.
+under the premise that they have seen everything. On random small databases, against exact figures,
+it contained all of them where scores are weak, and 98.9 and 98.4 % where they contradict each other
+strongly (standard deviations of 4 and 8, 400 sweeps; 98.5 and 97.6 % with 100). Nothing proves it,
+so the answer is called an estimate, says how well the chains agree, and is as wide as they lie
+apart where they do not. They run until all figures are narrow, or as long as the budget
+allows.
 """
 
 from __future__ import annotations
@@ -50,9 +53,11 @@ class Chains:
         return np.asarray(self.means.mean(axis=(0, 1)))
 
     def error(self) -> Floats:
-        """(events,) standard error of the mean, from all batches."""
-        batches = self.means.reshape(-1, self.means.shape[2])
-        return np.asarray(batches.std(axis=0, ddof=1) / np.sqrt(len(batches)))
+        """(events,) standard error of the mean: from batches, or from chains where that is more, as
+        neighbouring batches resemble one another."""
+        batches, chains = self.means.reshape(-1, self.means.shape[2]), self.means.mean(axis=1)
+        errors = [one.std(axis=0, ddof=1) / np.sqrt(len(one)) for one in (batches, chains)]
+        return np.asarray(np.maximum(*errors))
 
     def reduction(self) -> Floats:
         """(events,) the potential scale reduction of the batch means (Gelman and Rubin)."""

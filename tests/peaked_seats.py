@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from random_seats import as_table
 from spklink.database.links import find_links, needed_sides
 from spklink.posterior.states.listing import all_states
-from tests.posterior.states.random_seats import as_table
 
 MOST = 4e5  # states of everything that are written down
 NAMED = {"calls": (4, 7), "short": (3, 6), "meetings": (3, 5)}

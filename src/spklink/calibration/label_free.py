@@ -56,7 +56,7 @@ ROUNDS = 60  # a choice; all of the simulated worlds settle before (examples/lab
 SETTLED = 1e-4  # no probability of a pair of sides moves further. A choice
 # Where learning goes on from a line that is nearly right, with a posterior over states that may be
 # estimated by chains: its noise alone moves probabilities further than SETTLED. Choices.
-ROUNDS_AGAIN, SETTLED_AGAIN = 6, 0.02
+ROUNDS_AGAIN, SETTLED_AGAIN = 20, 0.02
 QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do. A choice
 # That share a speaker; fewer teach something, but not reliably. A choice, from what 10 to 50 calls
 # teach in simulated worlds (examples/label_free_worlds.py).
@@ -140,7 +140,8 @@ def label_free(
     if again is not None:
         learner = replace(learner, rounds=ROUNDS_AGAIN, settled=SETTLED_AGAIN)
     runs = [learner.run(STARTS[0] if again is None else again)]
-    if again is None and runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
+    told = runs[0].history[-1].log_evidence is not None  # else no start is better than another
+    if again is None and told and runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
         runs += [learner.run(start) for start in STARTS[1:]]
     # The first where they tie, or where a method gives no evidence.
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
@@ -173,7 +174,8 @@ class _Learner:
         posterior = self.solve(self.pairs.calibrated(line))
         history: list[Round] = []
         converged = False
-        while len(history) < self.rounds and not converged:
+        rounds, settled = self.rounds, self.settled
+        while len(history) < rounds and not converged:
             line = self._maximise(posterior, line)
             before, posterior = posterior, self.solve(self.pairs.calibrated(line))
             change = self._same(posterior) - self._same(before)
@@ -181,9 +183,11 @@ class _Learner:
             evidence = float(posterior.log_evidence.sum())
             known = evidence if np.isfinite(evidence) else None
             history.append(Round(line.scale, line.offset, known, moved))
-            converged = moved <= self.settled
+            if known is None:  # chains: their noise moves probabilities further
+                rounds, settled = min(rounds, ROUNDS_AGAIN), max(settled, SETTLED_AGAIN)
+            converged = moved <= settled
             if self.tell is not None:
-                self.tell(len(history), self.rounds)
+                self.tell(len(history), rounds)
         targets = self._same(posterior).sum()
         count = len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)

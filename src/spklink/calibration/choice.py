@@ -140,7 +140,8 @@ def calibrated(
     choice.kind_for(pairs)
     if not hopeless and not (missing and choice.fallback is not None):
         try:
-            learned = _learn(pairs, solver(rule), choice, tell, again)
+            states = not conversations.plain or rate > 0.0
+            learned = _learn(pairs, solver(rule), choice, tell, again=again, states=states)
             better = None
             if weight is None and conversations.plain:
                 llr = pairs.calibrated(learned.calibration)
@@ -221,10 +222,12 @@ def _learn(
     solver: Callable[[Floats], Solution],
     choice: Choice,
     tell: Tell | None,
+    *,
     again: float | None = None,
+    states: bool = False,
 ) -> LabelFree:
     kind, wrong = choice.kind_for(pairs), choice.wrong_lists
-    return label_free(pairs, solver, kind, wrong_lists=wrong, again=again, tell=tell)
+    return label_free(pairs, solver, kind, wrong_lists=wrong, states=states, again=again, tell=tell)
 
 
 def _known_rule(

@@ -80,7 +80,7 @@ class Found:
     elsewhere: list[np.ndarray] = field(default_factory=list)  # other calls of a planted name
     rate: list[float] = field(default_factory=list)
     true_rate: list[float] = field(default_factory=list)
-    suggested: list[tuple[bool, bool]] = field(default_factory=list)  # anybody, the right one
+    suggested: list[bool] = field(default_factory=list)  # the right one, where he is listed at all
     settled: list[str] = field(default_factory=list)  # planted names that are, and what speaks
 
     def add(self, made: Spoiled, result: Result) -> None:
@@ -94,12 +94,12 @@ class Found:
         self.true_rate.append(len(made.planted) / sum(map(len, made.lists)))
         self._settled(made, result)
         rows = {row[0]: row[4] for row in result.misfits if row[1] == "absent"}
-        for m, planted in made.planted.items():
-            ranked, truth = rows.get(made.calls[m].name), set(made.calls[m].truth)
-            if ranked is not None:
+        for m in made.planted:
+            ranked = rows.get(made.calls[m].name)
+            there = set(made.calls[m].truth) - set(made.lists[m])
+            if ranked is not None and made.listed_elsewhere(m, there):
                 first = ranked.split(";")[0].rsplit(" ", 1)[0]
-                there = truth - set(made.lists[m])
-                self.suggested.append((bool(ranked), first in there and planted != first))
+                self.suggested.append(first in there)
 
     def _settled(self, made: Spoiled, result: Result) -> None:
         assert result.seating is not None
@@ -141,12 +141,15 @@ def show_found(found: Found, title: str) -> None:
         ],
         title="Probability that a list is wrong, and how often it is",
     )
-    rates, hits = found.rate, [right for _, right in found.suggested]
+    rates, hits = found.rate, found.suggested
     text(
         f"rate of list errors: estimated {np.mean(rates):.4f} (from {min(rates):.4f} to "
         f"{max(rates):.4f}), true {np.mean(found.true_rate):.4f}"
     )
-    text(f"the right person suggested first: {sum(hits)} of {len(hits)} told misfits")
+    text(
+        f"the right person suggested first: {sum(hits)} of {len(hits)} told lists whose right "
+        "person is listed in another call of the clique"
+    )
     text(
         "planted names settled: "
         + ", ".join(f"{found.settled.count(kind)} {kind}" for kind in spoiled.TOLD_BY)

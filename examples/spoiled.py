@@ -64,19 +64,22 @@ class Spoiled:
 
     def elsewhere(self, m: int) -> int:
         """In how many other calls of the same group the name planted in call m is listed."""
+        return sum(self.planted[m] in self.lists[n] for n in self._near(m))
+
+    def listed_elsewhere(self, m: int, people: set[str]) -> bool:
+        """Whether any of these is listed in another call of the same group."""
+        return any(people & set(self.lists[n]) for n in self._near(m))
+
+    def _near(self, m: int) -> list[int]:
         groups = self.groups or [""] * len(self.calls)
-        same = (n for n in range(len(self.calls)) if n != m and groups[n] == groups[m])
-        return sum(self.planted[m] in self.lists[n] for n in same)
+        return [n for n in range(len(self.calls)) if n != m and groups[n] == groups[m]]
 
     def told_by(self, m: int) -> str:
         """What could tell that the name planted in call m is not there: another call of that name,
         unless whoever is heard in its place is in those as well, and taken for it there too."""
-        groups = self.groups or [""] * len(self.calls)
         strange = set(self.calls[m].truth) - set(self.lists[m])
         others = [
-            set(self.calls[n].truth)
-            for n in range(len(self.calls))
-            if n != m and groups[n] == groups[m] and self.planted[m] in self.lists[n]
+            set(self.calls[n].truth) for n in self._near(m) if self.planted[m] in self.lists[n]
         ]
         if not others:
             return NOTHING

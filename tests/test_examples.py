@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def load(name: str):
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
@@ -51,3 +53,42 @@ def test_worlds_without_labels(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["label_free_worlds.py", "--databases", "2"])
     worlds.main()
     assert "gaussian, cgn, 50 calls" in capsys.readouterr().out
+
+
+def some_calls(spoiled, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    pairs = [rng.choice(12, 2, replace=False) for _ in range(80)]
+    return [
+        spoiled.Call(f"c{k:02}", f"{k}.wav", (f"s{a:02}", f"s{b:02}"))
+        for k, (a, b) in enumerate(pairs)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_names_are_not_there_and_nothing_else_is_changed(seed):
+    spoiled, rng = load("spoiled"), np.random.default_rng(seed)
+    calls = some_calls(spoiled)
+    made = spoiled.inside(spoiled.right(calls), 0.05, rng)
+    assert len(made.planted) == 8
+    for m, (call, names) in enumerate(zip(made.calls, made.lists, strict=True)):
+        extra = set(names) - set(call.truth)
+        assert extra == ({made.planted[m]} if m in made.planted else set())
+    out = spoiled.outside(calls, 0.05, rng)
+    listed = {who for names in out.lists for who in names}
+    for m, call in enumerate(out.calls):
+        strange = set(call.truth) - listed
+        assert bool(strange) == (m in out.planted)
+    share = len(out.planted) / (2 * len(out.calls))
+    assert 0.03 < share < 0.06
+
+
+def test_what_could_tell_a_planted_name():
+    spoiled = load("spoiled")
+    call = spoiled.Call
+    calls = [call("1", "", ("ann", "bob")), call("2", "", ("ann", "cid"))]
+    alias = spoiled.Spoiled(calls, [["bob", "cid"], ["ann", "cid"]], {0: "cid"})
+    assert alias.told_by(0) == spoiled.SAME_VOICE
+    plain = spoiled.Spoiled(calls, [["ann", "cid"], ["ann", "cid"]], {0: "cid"})
+    assert plain.told_by(0) == spoiled.ANOTHER
+    alone = spoiled.Spoiled(calls, [["ann", "dora"], ["ann", "cid"]], {0: "dora"})
+    assert alone.told_by(0) == spoiled.NOTHING

@@ -28,6 +28,7 @@ from spklink.database.links import needed_sides
 from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight, build_model, combine_prior
+from spklink.posterior.list_errors import next_rate
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
 from spklink.posterior.seating import certain_calls, said_about, seat
 from spklink.scores.needed import SideScores
@@ -137,8 +138,8 @@ def calibrated(
 ) -> Calibrated:
     """The posterior under the chosen calibration. Without a `weight` that of the paper is used,
     unless known channels ask for another. `rate` is that of list errors (module `list_errors`),
-    `again` a scale to go on from (module `label_free`)."""
-    solver = _solver(conversations, pairs, known, rate, options)
+    `again` a scale to go on from (module `label_free`): then the rate is learned on the way."""
+    solver = _solver(conversations, pairs, known, rate, options, learning=again is not None)
     rule = weight or choice.rule()
     if choice.source != LABELFREE:
         line = _given(choice)
@@ -148,7 +149,8 @@ def calibrated(
     choice.kind_for(pairs)
     if not hopeless and not (missing and choice.fallback is not None):
         try:
-            learned = _learn(pairs, solver(rule), choice, tell, again)
+            states = not conversations.plain or rate > 0.0
+            learned = _learn(pairs, solver(rule), choice, tell, again=again, states=states)
             better = None
             if weight is None and conversations.plain:
                 llr = pairs.calibrated(learned.calibration)
@@ -171,8 +173,11 @@ def _solver(
     known: Labels | None,
     rate: float,
     options: Options | None,
+    *,
+    learning: bool = False,
 ) -> Callable[[Weight], Callable[[Floats], Solution]]:
-    """How to get a posterior: one bit a conversation where that is all there is to know."""
+    """How to get a posterior: one bit a conversation where that is all there is to know. While
+    `learning` the rate of list errors moves with every posterior."""
     if conversations.plain and rate <= 0.0:
         return _of_bits(conversations, pairs, known, options)
     cliques = find_cliques(conversations, certain_calls(conversations, known))
@@ -180,19 +185,22 @@ def _solver(
 
     def with_weight(weight: Weight) -> Callable[[Floats], Solution]:
         best: NDArray[np.int64] | None = None
+        now = rate
 
         def posterior(llr: Floats) -> Solution:
-            nonlocal best
+            nonlocal best, now
             found = seat(
                 *(conversations, cliques, pairs.links, llr),
                 weight=weight,
-                rate=rate,
+                rate=now,
                 said=said,
                 start=best,
                 options=quick,
                 pairs=True,
             )
             best = found.beliefs.place
+            if learning:
+                now = next_rate(1.0 - found.presence.chance[~conversations.possible])
             return found
 
         return posterior
@@ -223,10 +231,12 @@ def _learn(
     solver: Callable[[Floats], Solution],
     choice: Choice,
     tell: Tell | None,
+    *,
     again: float | None = None,
+    states: bool = False,
 ) -> LabelFree:
     kind, wrong = choice.kind_for(pairs), choice.wrong_lists
-    return label_free(pairs, solver, kind, wrong_lists=wrong, again=again, tell=tell)
+    return label_free(pairs, solver, kind, wrong_lists=wrong, states=states, again=again, tell=tell)
 
 
 def _known_rule(

@@ -54,9 +54,14 @@ Solve = Callable[[Floats], Solution]
 STARTS = (0.5, 0.15, 1.5)
 ROUNDS = 60  # a choice; all of the simulated worlds settle before (examples/label_free_worlds.py)
 SETTLED = 1e-4  # no probability of a pair of sides moves further. A choice
-# Where learning goes on from a line that is nearly right, with a posterior over states that may be
-# estimated by chains: its noise alone moves probabilities further than SETTLED. Choices.
-ROUNDS_AGAIN, SETTLED_AGAIN = 6, 0.02
+# Where lists are wrong strangers pass for targets and flatten the line; from there a posterior that
+# knows of absences finds back in very many rounds, from a line that is too steep in a few. Its
+# offset is that of two normal laws with the spread of the non-targets. A choice, made on one half
+# of the speakers (examples/list_errors.py --half 0).
+STEEPER = 3.0
+# A posterior over states may be estimated by chains: their noise alone moves probabilities further
+# than SETTLED. Choices.
+ROUNDS_AGAIN, SETTLED_AGAIN = 20, 0.02
 QUICK_SECONDS = 5.0  # predicted for one E-step: above, one start has to do. A choice
 # That share a speaker; fewer teach something, but not reliably. A choice, from what 10 to 50 calls
 # teach in simulated worlds (examples/label_free_worlds.py).
@@ -125,22 +130,29 @@ def label_free(
     kind: str = "lr",
     *,
     wrong_lists: float = 0.0,
+    states: bool = False,
     again: float | None = None,
     tell: Callable[[int, int], None] | None = None,
 ) -> LabelFree:
     """Constraint EM. `solve` maps log-likelihood-ratios of the pairs to the posterior.
 
     `wrong_lists` is the share of pairs that the lists may wrongly call one person: it makes a floor
-    under all log-likelihood-ratios. With `again`, a scale that was learned before, a few rounds
-    from there have to do.
+    under all log-likelihood-ratios. A posterior over `states` may be estimated by chains, whose
+    noise nothing settles below. With `again`, a scale that was learned with strangers among the
+    targets, learning begins where these are seen, and a few rounds have to do.
     """
     centre, spread = standard(pairs.non_targets.score)
     inner = pairs.standardised(centre, spread)
     learner = _Learner(inner, solve, find_kind(kind).learned_as or kind, wrong_lists, tell)
+    learner = replace(learner, states=states)
     if again is not None:
         learner = replace(learner, rounds=ROUNDS_AGAIN, settled=SETTLED_AGAIN)
-    runs = [learner.run(STARTS[0] if again is None else again)]
-    if again is None and runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
+        steep = STEEPER * again
+        runs = [learner.run(steep, -0.5 * steep * steep)]
+    else:
+        runs = [learner.run(STARTS[0])]
+    blind = states and runs[0].history[-1].log_evidence is None  # no start is the better one
+    if again is None and not blind and runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
         runs += [learner.run(start) for start in STARTS[1:]]
     # The first where they tie, or where a method gives no evidence.
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
@@ -167,13 +179,15 @@ class _Learner:
     tell: Callable[[int, int], None] | None
     rounds: int = ROUNDS
     settled: float = SETTLED
+    states: bool = False
 
-    def run(self, start: float) -> LabelFree:
-        line = Line(start, 0.0, floor=find_kind(self.kind).first_floor)
+    def run(self, start: float, offset: float = 0.0) -> LabelFree:
+        line = Line(start, offset, floor=find_kind(self.kind).first_floor)
         posterior = self.solve(self.pairs.calibrated(line))
         history: list[Round] = []
         converged = False
-        while len(history) < self.rounds and not converged:
+        rounds, settled = self.rounds, self.settled
+        while len(history) < rounds and not converged:
             line = self._maximise(posterior, line)
             before, posterior = posterior, self.solve(self.pairs.calibrated(line))
             change = self._same(posterior) - self._same(before)
@@ -181,9 +195,11 @@ class _Learner:
             evidence = float(posterior.log_evidence.sum())
             known = evidence if np.isfinite(evidence) else None
             history.append(Round(line.scale, line.offset, known, moved))
-            converged = moved <= self.settled
+            if known is None and self.states:  # chains: their noise moves probabilities further
+                rounds, settled = min(rounds, ROUNDS_AGAIN), max(settled, SETTLED_AGAIN)
+            converged = moved <= settled
             if self.tell is not None:
-                self.tell(len(history), self.rounds)
+                self.tell(len(history), rounds)
         targets = self._same(posterior).sum()
         count = len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)

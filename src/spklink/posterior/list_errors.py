@@ -69,13 +69,18 @@ def given_rate(rate: float) -> Rate:
     return Rate(rate, rate, rate, estimated=False)
 
 
+def next_rate(absent: Floats) -> float:
+    """The rate that these probabilities of absence speak for."""
+    return (float(absent.sum()) + ERRORS) / (len(absent) + ERRORS + LISTINGS)
+
+
 def estimate_rate(absent: Callable[[float], Floats]) -> Rate:
     """The rate of list errors; `absent` maps a rate to the probabilities that certain people are
     absent."""
 
     def step(rate: float) -> tuple[float, Floats]:
         chance = absent(rate)
-        return (float(chance.sum()) + ERRORS) / (len(chance) + ERRORS + LISTINGS), chance
+        return next_rate(chance), chance
 
     rate = FIRST
     for _ in range(ROUNDS):

@@ -22,7 +22,7 @@ from spklink.runs.names import Voices
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
 
-MANY = 0.01  # rate of list errors from which calibration is learned once more
+MANY = 0.006  # rate of list errors from which calibration is learned once more
 
 
 def rate_while_learning(table: Conversations, asked: float | None) -> float:

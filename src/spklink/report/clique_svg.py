@@ -48,7 +48,8 @@ def graph(drawing: Drawing) -> dict[str, Any]:
 
 def _canvas(drawing: Drawing) -> tuple[str, float, float]:
     for most, name, width, height in SIZES:
-        if max(drawing["conversations"], 2 * drawing["speakers"]) <= most:
+        nodes = drawing["speakers"] + 2 * drawing["hubs"]  # with lines to all around them
+        if max(drawing["conversations"], 2 * nodes) <= most:
             return name, width, height
     return LARGEST
 

@@ -247,6 +247,8 @@ def marks(drawing: Drawing) -> list[Drawing]:
 def layout(drawing: Drawing) -> Floats:
     """(nodes, 2) places in the unit square: drawn distances follow the steps between speakers."""
     count = len(drawing["nodes"])
+    if count == 1:
+        return np.full((1, 2), 0.5)
     ends = two_each(np.array([edge["ends"] for edge in drawing["edges"]], np.int64))
     place = _stress(_steps(ends, count))
     place = place - place.mean(axis=0)

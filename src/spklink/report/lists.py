@@ -71,13 +71,13 @@ def misfit(results: Results, where: dict[str, int], row: Sequence[Any]) -> Misfi
         "probability": misfit_chance(row),
         "channel": channel,
         "listed": [{"speaker": who}] if kind == KNOWN else people,
-        "suggested": [] if kind in NAMES else _ranked(suggested),
+        "suggested": [] if kind in NAMES else ranked(suggested),
         "suggestion": suggested if kind in NAMES else "",
         "evidence": evidence,
     }
 
 
-def _ranked(suggested: str) -> list[dict[str, Any]]:
+def ranked(suggested: str) -> list[dict[str, Any]]:
     """People who would fit, each with a probability."""
     found = []
     for one in suggested.split(SEPARATOR) if suggested else []:

@@ -228,7 +228,9 @@ def percent(value: float | None) -> str:
 
 def about(value: float) -> str:
     """Per cent where a few digits will do."""
-    return "over 99.9 %" if value > 0.9994 else percent(value)
+    if value > 0.9994:
+        return "over 99.9 %"
+    return "under 0.1 %" if value < 0.0005 else percent(value)
 
 
 def signed(bits: float) -> str:

@@ -11,7 +11,7 @@ from spklink.runs.names import ONE, TWO
 from spklink.words import counted
 
 KINDS = {  # of misfits, as a person would say them
-    ABSENT: "not in this conversation",
+    ABSENT: "listed but absent",
     KNOWN: "known channel contradicted",
     ONE: "two names, one voice",
     TWO: "one name, two voices",

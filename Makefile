@@ -32,7 +32,7 @@ demo: .venv/.installed
 test: .venv/.installed
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
-# The adversary at length, about half an hour: spoilt files, odd recordings, damaged caches, kills, pairs of runs,
+# The adversary at length, 20 minutes of computing: spoilt files, odd recordings, damaged caches, kills, pairs of runs,
 # hostile names in Chromium. Ends with a table of what was tried and what went wrong.
 torture: .venv/.installed
 	SPKLINK_TORTURE=1 SPKLINK_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/adversary

@@ -5,6 +5,7 @@ absent          a listed person is not there; who of the database would fit is s
 known channel   a known channel holds somebody else
 one person      two names have one voice
 two people      one name has two voices
+placeholder     one name fits no single voice: it stands for anybody
 
 The first two come from the posterior. The last two are hypotheses about names beside it, each
 weighed against the database as it stands: the evidence of all pairs of voices under both, and a
@@ -23,7 +24,7 @@ from spklink.database.lists import OTHERS
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.seating import STRANGER, Seating
 from spklink.posterior.states.prior import Said
-from spklink.runs.names import Voices, find_names, sides_of
+from spklink.runs.names import Voices, find_names, placeholders, sides_of
 from spklink.tables import SEPARATOR, probability_text
 
 Floats = NDArray[np.float64]
@@ -60,11 +61,12 @@ def find_misfits(
     """All misfits, the most probable first; without voices nobody can be suggested."""
     finder = _Finder(seating, weight, voices)
     found = [*finder.absent(), *_known(seating, said)]
+    names = [*placeholders(seating)]
     if voices is not None and len(seating.table.sides) <= MOST_SIDES:
-        found += [
-            Misfit(SEPARATOR.join(one.calls), one.kind, one.probability, *one.texts)
-            for one in find_names(seating, weight, voices)
-        ]
+        names += find_names(seating, weight, voices)
+    found += [
+        Misfit(SEPARATOR.join(one.calls), one.kind, one.probability, *one.texts) for one in names
+    ]
     return sorted(found, key=lambda one: -one.probability)
 
 

@@ -23,9 +23,10 @@ from spklink.tables import SEPARATOR
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Voices = Callable[[Ints, Ints], Floats]  # log-likelihood-ratios of pairs of sides; NaN: not known
-ONE, TWO = "one person", "two people"
+ONE, TWO, PLACEHOLDER = "one person", "two people", "placeholder"
 LEAST = 0.1  # probability from which a hypothesis about names is told
 FEWEST = 2  # conversations on either side of a split: one alone is a wrong list
+OFTEN = 5  # conversations that list a name which may stand for anybody
 RAREST = 1e-4  # rate of errors in names that is reckoned with, though lists seem to be right
 
 
@@ -70,6 +71,26 @@ def find_names(seating: Seating, weight: Weight, voices: Voices) -> Iterator[Nam
             found = _split(seating, weight, voices, who, _with_strangers(seating, who, sides))
             if found is not None:
                 yield found
+
+
+def placeholders(seating: Seating) -> Iterator[NameMisfit]:
+    """Names that fit no single voice: absent from more of their conversations than not."""
+    table = seating.table
+    certain = ~table.possible
+    calls = np.bincount(table.people[certain], minlength=len(table.speakers))
+    away = np.bincount(
+        table.people[certain], 1.0 - seating.presence.chance[certain], len(table.speakers)
+    )
+    for who in np.flatnonzero((calls >= OFTEN) & (away > 0.5 * calls)).tolist():
+        entries = np.flatnonzero((table.people == who) & certain)
+        yield NameMisfit(
+            calls=[table.ids[m] for m in table.listing.conversation[entries].tolist()],
+            kind=PLACEHOLDER,
+            probability=float(away[who] / calls[who]),
+            listed=table.speakers[who],
+            suggested="write ? for somebody whom nobody knows",
+            evidence=f"absent from {away[who]:.1f} of {calls[who]} conversations: no single voice",
+        )
 
 
 def _rate(seating: Seating) -> float:

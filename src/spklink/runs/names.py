@@ -53,6 +53,8 @@ def sides_of(seating: Seating, group: int) -> dict[int, Ints]:
         & (seating.confidence.chance > 0.5)
         & (table.group[table.sides.conversation] == group)
     )
+    if not len(sides):
+        return {}
     order = sides[np.argsort(speaker[sides], kind="stable")]
     who, first = np.unique(speaker[order], return_index=True)
     parts = np.split(order, first[1:])

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from random_seats import random_case
 
+from random_seats import random_case
 from spklink.posterior.states import sampling
 from spklink.posterior.states.enumeration import enumerate_one
 from spklink.posterior.states.exactly import solve_pieces

@@ -137,9 +137,10 @@ class Seating:
 
     @property
     def log_evidence(self) -> Floats:
-        """(K,) log of the sum over the states of a clique, the middle of its interval."""
+        """(K,) log of the sum over the states of a clique: the middle of its interval, or the low
+        end where nothing is known of the high one."""
         low, high = self.log_evidence_ends
-        return (low + high) / 2.0
+        return np.where(np.isinf(high), low, low + (high - low) / 2.0)
 
     @property
     def seconds(self) -> Floats:

@@ -35,6 +35,7 @@ CHAINS = 4
 BATCHES = 10  # of each chain, whose means tell the error
 SWEEPS = 3200  # of each chain at most
 FEWEST = 100  # and at least; half of these come first and do not count
+PATIENT = 30.0  # seconds, with which there may be so many
 NARROW = 0.005  # half an interval that needs no more sweeps
 EXCHANGES = 20  # pairs of people after each sweep
 QUANTILE = 2.7  # standard errors: 99 % of Student's distribution with 39 degrees of freedom
@@ -115,7 +116,7 @@ def sample(seats: Seats, place: Places, *, seconds: float, seed: int = 0) -> Mar
         guess=np.clip(chains.mean(), low, high),
         low=low,
         high=high,
-        log_sum=(-np.inf, np.inf),
+        log_sum=(seats.value(place), np.inf),
         reason=f"{CHAINS} chains of {chains.sweeps} sweeps {told}",
     )
 
@@ -130,7 +131,8 @@ def planned_sweeps(seats: Seats, seconds: float) -> int:
     tables = float((4.0 * large * (small + 1) * 2.0**small).sum())
     slots = float((np.diff(seats.slots.start) * layout.tracks[seats.node]).sum())
     wanted = seconds * SPEED / (CHAINS * 1.2 * (tables + slots) + 1.0)
-    return max(FEWEST, int(min(wanted, SWEEPS)) // BATCHES * BATCHES)
+    most = SWEEPS * min(seconds / PATIENT, 1.0)  # a quick look is a short one
+    return max(FEWEST, int(min(wanted, most)) // BATCHES * BATCHES)
 
 
 def run_chains(seats: Seats, place: Places, sweeps: int, seed: int) -> Chains:

@@ -129,9 +129,11 @@ class Seating:
 
     @property
     def log_evidence(self) -> Floats:
-        """(K,) log of the sum over the states of a clique, the middle of its interval."""
+        """(K,) log of the sum over the states of a clique, the middle of its interval; NaN where
+        it was only estimated who is where."""
         low, high = self.log_evidence_ends
-        return (low + high) / 2.0
+        with np.errstate(invalid="ignore"):
+            return np.asarray((low + high) / 2.0)
 
     @property
     def seconds(self) -> Floats:

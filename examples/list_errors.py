@@ -14,7 +14,8 @@ h   meetings: two calls each make a session of four tracks, 10 % of the names le
 
 All but a and B are about calls among one half of the speakers (`--half 1`). The prior of the rate
 was chosen on the other half; when to learn calibration again, and from where, on databases of a and
-B themselves, whose figures are therefore not of unseen data. The recognizer is trained once, on all calls (`voices_once.py`).
+B themselves, whose figures are therefore not of unseen data. The recognizer is
+trained once, on all calls (`voices_once.py`).
 """
 
 from __future__ import annotations

@@ -12,8 +12,10 @@ f   12 known channels, 6 of them wrong
 g   two people under one name; one person under two
 h   meetings: two calls each make a session of four tracks, 10 % of the names left out, 10 % added
 
-All but a and B are about calls among one half of the speakers (`--half 1`); what had to be chosen
-was chosen on the other half. The recognizer is trained once, on all calls (`voices_once.py`).
+All but a and B are about calls among one half of the speakers (`--half 1`). The prior of the rate
+was chosen on the other half; when to learn calibration again, and from where, on databases of a and
+B themselves, whose figures are therefore not of unseen data. The recognizer is
+trained once, on all calls (`voices_once.py`).
 """
 
 from __future__ import annotations

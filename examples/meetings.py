@@ -1,7 +1,8 @@
 """Sessions of four people out of real calls of two: two calls side by side, a mono file a track.
 
 One name in ten is left out of the lists, and as many names of people who are not there are added.
-A list that lost a name is open (`*`): it says itself that others may be there.
+A list that lost a name is open (`*`): it says itself that others may be there. One with more names
+than tracks says of everybody that he is possible (`?name`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def meetings(calls: list[Call], folder: Path, rng: np.random.Generator) -> Spoil
         more = rng.binomial(len(session.truth), CHANGED)
         added = rng.choice(others, min(more, len(others)), replace=False).tolist()
         open_ = ["*"] if len(left) < len(session.truth) else []
-        lists.append(sorted([*left, *added]) + open_)
+        named = sorted([*left, *added])
+        if len(named) > len(session.truth):  # somebody is absent: anybody may be
+            named = [f"?{who}" for who in named]
+        lists.append(named + open_)
     return Spoiled(sessions, lists)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 Rows = list[dict[str, str]]
 NOTHING, SAME_VOICE, ANOTHER = TOLD_BY = (
     "without another call",
-    "whose other calls all have the voice that is heard",
+    "all of whose other calls have a voice of this one",
     "with another call",
 )
 
@@ -76,14 +76,13 @@ class Spoiled:
 
     def told_by(self, m: int) -> str:
         """What could tell that the name planted in call m is not there: another call of that name,
-        unless whoever is heard in its place is in those as well, and taken for it there too."""
-        strange = set(self.calls[m].truth) - set(self.lists[m])
+        unless a voice of call m is in all of those as well, and can be taken for it."""
         others = [
             set(self.calls[n].truth) for n in self._near(m) if self.planted[m] in self.lists[n]
         ]
         if not others:
             return NOTHING
-        return SAME_VOICE if all(strange & truth for truth in others) else ANOTHER
+        return SAME_VOICE if set(self.calls[m].truth).intersection(*others) else ANOTHER
 
 
 def read_calls(table: Path, key: Path) -> list[Call]:

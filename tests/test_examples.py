@@ -88,7 +88,8 @@ def test_what_could_tell_a_planted_name():
     calls = [call("1", "", ("ann", "bob")), call("2", "", ("ann", "cid"))]
     alias = spoiled.Spoiled(calls, [["bob", "cid"], ["ann", "cid"]], {0: "cid"})
     assert alias.told_by(0) == spoiled.SAME_VOICE
-    plain = spoiled.Spoiled(calls, [["ann", "cid"], ["ann", "cid"]], {0: "cid"})
+    others = [call("1", "", ("ann", "bob")), call("2", "", ("cid", "dora"))]
+    plain = spoiled.Spoiled(others, [["ann", "cid"], ["cid", "dora"]], {0: "cid"})
     assert plain.told_by(0) == spoiled.ANOTHER
     alone = spoiled.Spoiled(calls, [["ann", "dora"], ["ann", "cid"]], {0: "dora"})
     assert alone.told_by(0) == spoiled.NOTHING

@@ -153,7 +153,13 @@ def _kinds(hint: Any) -> tuple[list[Any], bool]:
 
 
 def _converted(kinds: list[Any], value: Any) -> Any:
-    """The value as the first of these types that it can be; None where it can be none of them."""
+    """The value as the first of these types that it can be; None where it can be none of them. A
+    word or a number is a number if it can be one."""
+    if {str, float} <= set(kinds) and isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
     for kind in kinds:
         found = CONVERT[kind](value)
         if found is not None:

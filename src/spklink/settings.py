@@ -109,7 +109,7 @@ TrustedLists = Annotated[
     Option(
         "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
         "estimate it from the scores.",
-        "0",
+        0.0,
     ),
 ]
 Weight = Annotated[

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import spklink
+from spklink.cli import measures
 from spklink.database.sides import speakers_on
 from spklink.posterior.seating import seat
 from spklink.runs.names import sides_of
@@ -89,3 +90,10 @@ def test_a_group_in_which_nobody_is_named():
     seating = seat(table, cliques, links, np.zeros(0), weight=spklink.Weight(), rate=0.01)
     assert seating.confidence.chance.max() < 0.5  # three people, two tracks, no voice to go by
     assert sides_of(seating, 0) == {}
+
+
+def test_the_screen_shows_both_given_right_lists_and_with_nothing_given(spoiled, linked, capsys):
+    measures.evaluation(spklink.evaluate(linked, spoiled[2]))
+    shown = capsys.readouterr().out
+    for words in ("Table 2", "With nothing given", "a list is wrong", "someone else", "settled"):
+        assert words in shown

@@ -56,8 +56,8 @@ ROUNDS = 60  # a choice; all of the simulated worlds settle before (examples/lab
 SETTLED = 1e-4  # no probability of a pair of sides moves further. A choice
 # Where lists are wrong strangers pass for targets and flatten the line; from there a posterior that
 # knows of absences finds back in very many rounds, from a line that is too steep in a few. Its
-# offset is that of two normal laws with the spread of the non-targets. A choice, made on one half
-# of the speakers (examples/list_errors.py --half 0).
+# offset is that of two normal laws with the spread of the non-targets. A choice: the one value that
+# was tried, on simulated calls and three carved databases (examples/list_errors.py --what B).
 STEEPER = 3.0
 # A posterior over states may be estimated by chains: their noise alone moves probabilities further
 # than SETTLED. Choices.

@@ -75,7 +75,8 @@ def test_words_reach_the_command_as_the_library_takes_them(run, monkeypatch, tmp
     )
     run("simulate", tmp_path, "--shape", "star", "--conversations", 5)
     assert given == {
-        **{"shape": "star", "conversations": 5, "world": "gaussian", "eer": 7.0, "seed": 0}
+        **{"shape": "star", "conversations": 5, "world": "gaussian", "eer": 7.0, "seed": 0},
+        **{"people": None, "tracks": None, "missing": 0.0, "absent": 0.0, "placeholders": 0.0},
     }
     assert type(given["shape"]) is str
 

@@ -67,6 +67,7 @@ def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
     table, said = seating.table, claims.said
     speaker = seating.speaker()
     wrong: dict[int, float] = {}
+    worse: set[int] = set()  # something else is more probable
     claimed: dict[int, dict[int, str]] = {}
     for m, track, person, name in zip(
         said.conversation.tolist(),
@@ -75,10 +76,13 @@ def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
         said.names,
         strict=True,
     ):
-        chance = 1.0 - seating.chance_of(m, track, person)
-        wrong[m] = max(wrong.get(m, 0.0), chance)
+        chance = seating.chance_of(m, track, person)
+        wrong[m] = max(wrong.get(m, 0.0), 1.0 - chance)
+        # A claim about people whom no voice tells apart is as good as its mirror image.
+        if seating.confidence.chance[table.sides.start[m] + track] > chance + EQUAL:
+            worse.add(m)
         claimed.setdefault(m, {})[track] = name
-    for m in sorted((m for m in wrong if wrong[m] > 0.5 + EQUAL), key=lambda m: -wrong[m]):
+    for m in sorted((m for m in worse if wrong[m] > 0.5 + EQUAL), key=lambda m: -wrong[m]):
         names = [
             OTHERS if who == STRANGER else table.speakers[who]
             for who in speaker[table.sides.of(m)].tolist()

@@ -94,6 +94,7 @@ def learned_again(result: Result, pairs: Pairs, choice: Choice, how: Options) ->
     )
     if again.learned is None:
         return result
+    again = replace(again, first=found.first)
     fresh = result.recalibrated(_of_bits(result, again, how))
     return with_seating(fresh, None if first.rate.estimated else first.rate.value, how)
 

@@ -25,7 +25,7 @@ from spklink.posterior.posterior import SETTLED, Options
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.prior import Said
 from spklink.posterior.states.seats import Seats, build_seats
-from spklink.posterior.states.solve import SeatBeliefs, Tell, solve_seats
+from spklink.posterior.states.solve import SeatBeliefs, Tell, glance_at, solve_seats
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -183,7 +183,7 @@ def seat(
     def absent(asked: float) -> Floats:
         nonlocal best
         seats = build_seats(table, links, llr, weight=weight, rate=asked, said=said)
-        beliefs = solve_seats(seats, start=best, budget=quick, seed=how.seed)
+        beliefs = glance_at(seats, best, quick, how.seed)
         best = beliefs.place
         return np.asarray(beliefs.guess[seats.place_start[1:] - 1][certain])
 

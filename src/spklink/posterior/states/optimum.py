@@ -34,15 +34,16 @@ def find_best(seats: Seats, start: Places | None = None, *, seed: int = 0) -> Pl
     starts += _grown(seats, rng)
     if COOLING * len(seats.slots.link) <= WARM_WORK:
         starts += [cooled(seats, one, rng) for one in starts]
-    climbed = [_climbed(seats, one) for one in starts]
-    place = max(climbed, key=lambda one: seats.value(one))
+    tops = [climbed(seats, one) for one in starts]
+    place = max(tops, key=lambda one: seats.value(one))
     place = _kicked(seats, place, rng)
     while exchanged(seats, place, LEAST):
-        place = _climbed(seats, place)
+        place = climbed(seats, place)
     return place
 
 
-def _climbed(seats: Seats, place: Places) -> Places:
+def climbed(seats: Seats, place: Places) -> Places:
+    """The nearest state that no single conversation can better."""
     found = place.copy()
     _climb(seats.arrays, found, np.ones(len(seats), np.bool_))
     return found

@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
-from spklink.posterior.inference.beliefs import CERTIFIED, EXACT
+from spklink.posterior.inference.beliefs import CERTIFIED, ESTIMATED, EXACT
 from spklink.posterior.inference.plan import WIDE, Budget
 from spklink.posterior.states.certified import certified
 from spklink.posterior.states.enumeration import LARGEST, enumerate_one
 from spklink.posterior.states.exactly import ExactPart, Solve, solve_pieces
-from spklink.posterior.states.marginals import Events, Marginals
+from spklink.posterior.states.marginals import Events, Marginals, conditionals
 from spklink.posterior.states.mirror import both_images, held, is_mirrored
-from spklink.posterior.states.optimum import find_best
+from spklink.posterior.states.optimum import climbed, find_best
 from spklink.posterior.states.plan import solve_exact
 from spklink.posterior.states.sampling import sample
 from spklink.posterior.states.seats import Places, Seats, fix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+GLANCE = "glance"  # never in results
 Tell = Callable[[int, int], None]
 MANY = 3000  # conversations of a piece from which on work is spared
 FEW = 0.05  # share of them whose certified intervals may be wide
@@ -49,6 +50,24 @@ class SeatBeliefs:
     reason: list[str]
     proved: NDArray[np.bool_]  # (pieces,)
     both: Floats | None = None  # where asked for: of both ends of every link, track by track
+
+
+def glance_at(seats: Seats, start: Places | None, budget: Budget, seed: int) -> SeatBeliefs:
+    """A first look, for what is looked at many times: pieces that cannot be solved exactly by each
+    conversation given that all others are in the best state found from `start`."""
+    exact = solve_pieces(seats, _affordable(budget))
+    draft = _draft(seats, exact)
+    for k in np.flatnonzero(~exact.solved):
+        part, nodes, entries = _piece(seats, exact.piece == k)
+        if start is None:
+            place = find_best(part, seed=seed + int(k))
+        else:
+            place = climbed(part, start[entries])
+        guess, _ = conditionals(part, place)
+        unknown = (-np.inf, np.inf)
+        found = Marginals(GLANCE, ESTIMATED, place, False, guess, guess, guess, unknown)
+        _store(draft, seats, nodes, entries, int(k), found)
+    return draft
 
 
 def solve_seats(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spklink import SpklinkError, build_model, find_cliques, solve
-from spklink.calibration.choice import Choice, calibrated, with_key
+from spklink.calibration.choice import Choice, calibrated, with_speakers
 from spklink.calibration.curves import load, pair_speech, save
 from spklink.calibration.label_free import label_free
 from spklink.calibration.pairs import make_pairs
@@ -53,7 +53,7 @@ def test_no_label_is_as_good_as_all_labels(name, kind):
         assert found.converged
         assert found.agree
         free += mean_bits(found.posterior, made.truth)
-        taught = with_key(made.conversations, pairs, made.truth, kind)
+        taught = with_speakers(made.conversations, pairs, made.speakers, kind)
         given += mean_bits(posterior(taught(made.llr)), made.truth)
     assert free < 1.03 * given
 
@@ -74,7 +74,7 @@ def test_outliers_are_recognised_without_labels():
         pairs = pairs_of(made)
         free += mean_bits(label_free(pairs, posterior, "lr-floor").posterior, made.truth)
         for kind in ("lr", "lr-floor"):
-            taught = with_key(made.conversations, pairs, made.truth, kind)
+            taught = with_speakers(made.conversations, pairs, made.speakers, kind)
             bits = mean_bits(posterior(taught(made.llr)), made.truth)
             plain, given = (plain + bits, given) if kind == "lr" else (plain, given + bits)
     assert free < 0.5 * plain

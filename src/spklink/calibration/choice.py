@@ -25,7 +25,6 @@ from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import needed_sides
-from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.list_errors import next_rate
@@ -335,13 +334,6 @@ def learn(
     if found.learned is None:
         raise SpklinkError(f"{found.note.split(';')[0]}; a key would help (--key)")
     return found.as_json() | {"note": found.note}
-
-
-def with_key(
-    conversations: Conversations, pairs: Pairs, bits: NDArray[np.int8], kind: str | None
-) -> Calibration:
-    """From the truth: 0 or 1 for every conversation, -1 where it is not known."""
-    return with_speakers(conversations, pairs, speakers_on(conversations, bits), kind)
 
 
 def with_speakers(

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.arrays import sums
+from spklink.arrays import EQUAL, sums
 from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
@@ -116,6 +116,17 @@ class Seating:
         at = np.flatnonzero(self.table.people[entries] == person)
         return float(self.places(entries.start + int(at[0])).chance[track]) if len(at) else 0.0
 
+    def against(self, bits: NDArray[np.int8]) -> tuple[Floats, NDArray[np.bool_]]:
+        """(M,) of two people on two channels: how probable it is that these bits are wrong of
+        either, and whether something else is more probable. (No voice tells the mirror images of an
+        unresolvable clique apart: neither is worse than the other.)"""
+        place = places_of(self.table, bits)
+        chance = self.beliefs.guess[self.events.at(place)]
+        sides = self.events.track_start[self.seats.node] + place
+        worse = self.confidence.chance[sides] > chance + EQUAL
+        wrong = 1.0 - chance.reshape(-1, 2).min(axis=1)
+        return wrong, worse.reshape(-1, 2).any(axis=1)
+
     def settled(self) -> NDArray[np.bool_]:
         """(sides,) that need no further listening."""
         return np.asarray(self.confidence.low >= SETTLED)
@@ -188,9 +199,10 @@ def seat(
         return np.asarray(beliefs.guess[seats.place_start[1:] - 1][certain])
 
     found = given_rate(rate) if rate is not None else estimate_rate(absent)
+    # From the start, not from where estimating ended: so the same rate gives the same answer.
     seats = build_seats(table, links, llr, weight=weight, rate=found.value, said=said)
     beliefs = solve_seats(
-        seats, start=best, budget=how.budget, seed=how.seed, pairs=pairs, tell=tell
+        seats, start=start, budget=how.budget, seed=how.seed, pairs=pairs, tell=tell
     )
     return Seating(table, cliques, seats, beliefs, found)
 

@@ -46,7 +46,7 @@ def suspects(results: Results) -> Ints:
     """Conversations whose claimed channels are contradicted, the worst first."""
     if results.claimed is None:
         return np.zeros(0, np.int64)
-    return find_suspects(results.posterior, results.claimed)[0]
+    return find_suspects(results.posterior, results.claimed, results.seating)[0]
 
 
 def doubted(results: Results) -> Ints:
@@ -213,7 +213,7 @@ def suspicious(results: Results) -> dict[str, Any] | None:
     """Claims that the voices contradict, with the evidence; None where nothing was claimed."""
     if results.claimed is None:
         return None
-    order, wrong = find_suspects(results.posterior, results.claimed)
+    order, wrong = find_suspects(results.posterior, results.claimed, results.seating)
     shown = order[:MOST_SUSPECTS].tolist()
     evidence = _exchange_evidence(results, shown)
     rows = []

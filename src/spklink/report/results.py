@@ -154,6 +154,8 @@ def _claims(solved: Result, claimed: Labels | None) -> Bits | None:
     if solved.listening is None or solved.listening.suspects is None:
         return None
     table = solved.conversations
+    if not table.plain:
+        return None  # what the page shows of claims is about bits; suspects.csv has all
     bits, where = np.full(len(table), -1, np.int8), table.index()
     for name, _, said, _ in solved.listening.suspects:
         m = where[name]

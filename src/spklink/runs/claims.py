@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
-from spklink.database.lists import OTHERS
+from spklink.database.lists import OTHERS, SOMEBODY
 from spklink.database.sides import names_on
 from spklink.errors import SpklinkError
 from spklink.posterior.posterior import Posterior
@@ -22,12 +22,17 @@ SUSPECTS = ("conversation", "probability", "claimed", "suggested")
 
 
 def find_suspects(
-    posterior: Posterior, claimed: NDArray[np.int8]
+    posterior: Posterior, claimed: NDArray[np.int8], seating: Seating | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Calls whose claimed channels are more probably wrong than right, the worst first.
 
-    Also (M,) the probability that the claim is wrong; it means nothing where none was made.
+    Also (M,) the probability that the claim is wrong; it means nothing where none was made. Where
+    lists may be wrong, so may a claim be in more ways than one.
     """
+    if seating is not None:
+        wrong, worse = seating.against(claimed)
+        doubted = np.flatnonzero((claimed >= 0) & worse & (wrong > 0.5 + EQUAL))
+        return doubted[np.argsort(-wrong[doubted], kind="stable")], wrong
     wrong = np.where(claimed == 1, 1.0 - posterior.exchanged, posterior.exchanged)
     # A claim about an unresolvable clique is as good as its mirror image, up to rounding.
     suspicious = np.flatnonzero((claimed >= 0) & (wrong > 0.5 + EQUAL))
@@ -56,16 +61,15 @@ def suspects_of(
     table: Conversations, posterior: Posterior | None, seating: Seating | None, claims: Labels
 ) -> list[Sequence[Any]]:
     """The rows of suspects.csv, by the answer in full where there is one."""
-    if seating is not None:
+    if posterior is None:
+        assert seating is not None
         return list(_seated_rows(seating, claims))
-    assert posterior is not None
-    return list(suspect_rows(table, posterior, claims))
+    return list(suspect_rows(table, posterior, claims, seating))
 
 
 def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
-    """Conversations of which a claimed track is more probably wrong than right."""
+    """Conversations of any shape of which a claimed track is more probably wrong than right."""
     table, said = seating.table, claims.said
-    speaker = seating.speaker()
     wrong: dict[int, float] = {}
     worse: set[int] = set()  # something else is more probable
     claimed: dict[int, dict[int, str]] = {}
@@ -83,28 +87,25 @@ def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
             worse.add(m)
         claimed.setdefault(m, {})[track] = name
     for m in sorted((m for m in worse if wrong[m] > 0.5 + EQUAL), key=lambda m: -wrong[m]):
-        names = [
-            OTHERS if who == STRANGER else table.speakers[who]
-            for who in speaker[table.sides.of(m)].tolist()
-        ]
-        said_names = _completed(table.names(m), claimed[m], len(names))
-        yield table.ids[m], f"{wrong[m]:.10g}", SEPARATOR.join(said_names), SEPARATOR.join(names)
+        tracks = range(int(table.sides.counts[m]))
+        said_names = SEPARATOR.join(claimed[m].get(track, SOMEBODY) for track in tracks)
+        yield table.ids[m], f"{wrong[m]:.10g}", said_names, _names(seating, m)
 
 
-def _completed(listed: tuple[str, ...], claimed: dict[int, str], tracks: int) -> list[str]:
-    """What is claimed of every track; where two people share two tracks, one claim says both."""
-    left = [name for name in listed if name not in claimed.values()]
-    alone = left[0] if tracks == len(listed) and len(left) == tracks - len(claimed) == 1 else "?"
-    return [claimed.get(track, alone) for track in range(tracks)]
+def _names(seating: Seating, m: int) -> str:
+    """Who is on the tracks of a conversation in the best state."""
+    who = seating.speaker()[seating.table.sides.of(m)].tolist()
+    return SEPARATOR.join(OTHERS if k == STRANGER else seating.table.speakers[k] for k in who)
 
 
 def suspect_rows(
-    table: Conversations, posterior: Posterior, claims: Labels
+    table: Conversations, posterior: Posterior, claims: Labels, seating: Seating | None = None
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of suspects.csv, lists taken at their word."""
+    """The rows of suspects.csv, of two people on two channels."""
     claimed = claims.bits
-    order, wrong = find_suspects(posterior, claimed)
+    order, wrong = find_suspects(posterior, claimed, seating)
     for m in order.tolist():
         bit = int(claimed[m])
-        said, suggested = (SEPARATOR.join(names_on(table, m, b)) for b in (bit, 1 - bit))
+        said, other = (SEPARATOR.join(names_on(table, m, b)) for b in (bit, 1 - bit))
+        suggested = other if seating is None else _names(seating, m)
         yield table.ids[m], f"{wrong[m]:.10g}", said, suggested

@@ -18,6 +18,7 @@ from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
+from spklink.database.sides import two_each
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.likelihood import Weight, combine_prior
 from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
@@ -124,8 +125,8 @@ class Seating:
         chance = self.beliefs.guess[self.events.at(place)]
         sides = self.events.track_start[self.seats.node] + place
         worse = self.confidence.chance[sides] > chance + EQUAL
-        wrong = 1.0 - chance.reshape(-1, 2).min(axis=1)
-        return wrong, worse.reshape(-1, 2).any(axis=1)
+        wrong = 1.0 - two_each(chance).min(axis=1)
+        return wrong, two_each(worse).any(axis=1)
 
     def settled(self) -> NDArray[np.bool_]:
         """(sides,) that need no further listening."""

@@ -126,7 +126,7 @@ class Seating:
         sides = self.events.track_start[self.seats.node] + place
         worse = self.confidence.chance[sides] > chance + EQUAL
         wrong = 1.0 - two_each(chance).min(axis=1)
-        return wrong, two_each(worse).any(axis=1)
+        return np.asarray(wrong), np.asarray(two_each(worse).any(axis=1))
 
     def settled(self) -> NDArray[np.bool_]:
         """(sides,) that need no further listening."""

@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from carve import carve, write
-from spklink.calibration.choice import with_key
+from spklink.calibration.choice import with_speakers
 from spklink.calibration.pairs import make_pairs
 from spklink.cli.show import number, percent, table, text
 from spklink.database.conversations import read_conversations
 from spklink.database.labels import read_key
+from spklink.database.sides import speakers_on
 from spklink.measures.detection import measure
 from spklink.measures.evaluation import (
     best_scale,
@@ -82,7 +83,8 @@ def model_with_key(result: Result, truth: np.ndarray) -> Model:
         seconds=speech.seconds,
         usable=speech.usable,
     )
-    llr = pairs.calibrated(with_key(people, pairs, truth, result.calibration["kind"]))
+    on_sides, kind = speakers_on(people, truth), result.calibration["kind"]
+    llr = pairs.calibrated(with_speakers(people, pairs, on_sides, kind))
     cliques, weight = result.posterior.model.cliques, result.evidence.weight
     return build_model(people, cliques, links, llr, weight=weight, prior=None)
 

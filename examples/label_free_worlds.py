@@ -15,11 +15,12 @@ from functools import partial
 import numpy as np
 
 from spklink import build_model, find_cliques, solve
-from spklink.calibration.choice import with_key
+from spklink.calibration.choice import with_speakers
 from spklink.calibration.fitting import stated_default
 from spklink.calibration.label_free import label_free, what_is_missing
 from spklink.calibration.pairs import make_pairs
 from spklink.cli.show import number, table
+from spklink.database.sides import speakers_on
 from spklink.errors import SpklinkError
 from spklink.posterior.truth import score_cliques
 from spklink.worlds import simulate
@@ -45,8 +46,9 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
         scores = score_cliques(found, made.truth)
         return scores.per_conversation[scores.resolvable]
 
+    on_sides = speakers_on(made.conversations, made.truth)
     line, floored = (
-        posterior(with_key(made.conversations, pairs, made.truth, kind)(made.llr))
+        posterior(with_speakers(made.conversations, pairs, on_sides, kind)(made.llr))
         for kind in ("lr", "lr-floor")
     )
     guess = posterior(stated_default(np.append(made.llr, pairs.non_targets.score), "")(made.llr))

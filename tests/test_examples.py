@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -93,3 +95,17 @@ def test_what_could_tell_a_planted_name():
     assert plain.told_by(0) == spoiled.ANOTHER
     alone = spoiled.Spoiled(calls, [["ann", "dora"], ["ann", "cid"]], {0: "dora"})
     assert alone.told_by(0) == spoiled.NOTHING
+
+
+SCRIPTS = sorted((*EXAMPLES.glob("*.py"), *(EXAMPLES.parent / "benchmarks").glob("*.py")))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_take_from_the_package_only_what_it_has(script):
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "spklink":
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                assert hasattr(module, name.name) or importlib.util.find_spec(
+                    f"{node.module}.{name.name}"
+                )

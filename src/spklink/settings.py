@@ -112,6 +112,14 @@ TrustedLists = Annotated[
         0.0,
     ),
 ]
+SplitSpeakers = Annotated[
+    float,
+    Option(
+        "How often somebody is on two tracks of a conversation, as where a diarizer has split a "
+        "voice: a rate, 0 for never.",
+        0.0,
+    ),
+]
 Weight = Annotated[
     str,
     Option(
@@ -176,6 +184,7 @@ class AssignOptions(TypedDict, total=False):
     fallback: Fallback
     wrong_lists: WrongLists
     list_errors: TrustedLists
+    split_speakers: SplitSpeakers
     weight: Weight
     beta: Beta
     known: Known
@@ -226,6 +235,7 @@ class LinkOptions(TypedDict, total=False):
     fallback: Fallback
     wrong_lists: WrongLists
     list_errors: ListErrors
+    split_speakers: SplitSpeakers
     link_wccn: Annotated[
         bool,
         Option(
@@ -318,6 +328,7 @@ class SimulateOptions(TypedDict, total=False):
     missing: Annotated[float, Option("Share of the people at meetings who are not listed.", 0.0)]
     absent: Annotated[float, Option("Share of names for which one more is listed, not there.", 0.0)]
     placeholders: Annotated[float, Option("Share of the people at meetings listed as ?.", 0.0)]
+    split: Annotated[float, Option("Share of the people at meetings who are on two tracks.", 0.0)]
     world: World
     eer: Eer
     seed: Seed

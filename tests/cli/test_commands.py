@@ -77,6 +77,7 @@ def test_words_reach_the_command_as_the_library_takes_them(run, monkeypatch, tmp
     assert given == {
         **{"shape": "star", "conversations": 5, "world": "gaussian", "eer": 7.0, "seed": 0},
         **{"people": None, "tracks": None, "missing": 0.0, "absent": 0.0, "placeholders": 0.0},
+        "split": 0.0,
     }
     assert type(given["shape"]) is str
 

@@ -126,6 +126,7 @@ def simulate(
         missing=options["missing"],
         absent=options["absent"],
         placeholders=options["placeholders"],
+        split=options["split"],
         world=options["world"],
         eer=options["eer"],
         seed=options["seed"],

@@ -15,7 +15,7 @@ the order of the list, its tracks the sides sides.of(m) (module `sides`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 from spklink.database.lists import Listed, split, track_count
 from spklink.database.segments import Diarized, read_segments
 from spklink.database.sides import TWO, Numbering, numbered
-from spklink.errors import Problems, problems_in
+from spklink.errors import Problems, SpklinkError, problems_in
 from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+MOST_SPLIT = 0.5  # of people on two tracks
 LONGEST_NAME = 100_000  # characters of an id, a person or the files of a call
 
 
@@ -55,6 +56,7 @@ class Conversations:
     unknown: Ints = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)  # (M,) of `?`
     open: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)  # (M,) with `*`
     diarized: list[Diarized] = field(default_factory=list, repr=False)  # (M,), or none at all
+    split: float = 0.0  # how often somebody who is there is on two tracks
 
     def __post_init__(self) -> None:
         """Lists of which nothing else is said are closed, and everybody on them is certain."""
@@ -86,7 +88,7 @@ class Conversations:
     def plain(self) -> bool:
         """Whether every conversation is between two certain people on two tracks: one bit each."""
         nothing_else = not self.possible.any() and not self.unknown.any() and not self.open.any()
-        return self.sides.alike == self.listing.alike == TWO and nothing_else
+        return self.sides.alike == self.listing.alike == TWO and nothing_else and not self.split
 
     def tracks(self, m: int) -> tuple[str, ...]:
         """What the tracks of conversation m are called: as in its diarization, else 1, 2, …"""
@@ -144,6 +146,13 @@ def read_conversations(table: Table, tracks: Table | None = None) -> Conversatio
     if problems:
         raise problems_in(header.path, problems)
     return _build(drafts, checked, header.path)
+
+
+def with_splits(conversations: Conversations, rate: float) -> Conversations:
+    """The same where somebody may be on two tracks of a conversation."""
+    if not 0.0 <= rate <= MOST_SPLIT:
+        raise SpklinkError(f"--split-speakers {rate:g}: a rate from 0 to {MOST_SPLIT:g}")
+    return replace(conversations, split=float(rate)) if rate else conversations
 
 
 def segment_rows(conversations: Conversations) -> Iterator[tuple[str, str, float, float]]:

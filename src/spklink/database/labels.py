@@ -161,7 +161,8 @@ class _Reader:
         if not 0.0 <= chance <= 1.0:
             return f"probability {probability!r} is not between 0 and 1"
         if not self._agrees(m, track, speaker, chance):
-            return f"contradicts row {self.first_row[m]} about conversation {name!r}"
+            said = f"contradicts row {self.first_row[m]} about conversation {name!r}"
+            return said + self._why(m, speaker)
         self.first_row.setdefault(m, number)
         return ""
 
@@ -197,7 +198,7 @@ class _Reader:
         if key in self.statements:
             return abs(self.statements[key] - chance) <= EQUAL
         sums: list[tuple[int, int | str]] = [(m, track)]
-        if speaker != OTHERS:
+        if speaker != OTHERS and not self.conversations.split:
             sums.append((m, speaker))
         if any(self.total.get(one, 0.0) + chance > 1.0 + EQUAL for one in sums):
             return False
@@ -207,6 +208,12 @@ class _Reader:
         for one in sums:
             self.total[one] = self.total.get(one, 0.0) + chance
         return True
+
+    def _why(self, m: int, speaker: str) -> str:
+        """A remedy, where there is one."""
+        if self.conversations.plain or self.total.get((m, speaker), 0.0) < 1.0:
+            return ""
+        return f": {speaker!r} is on two tracks, which needs --split-speakers"
 
     def _turns(self, m: int, track: int, speaker: str, chance: float) -> bool:
         """The same of the bit of a conversation, where every conversation has one."""

@@ -131,13 +131,14 @@ def side_name(conversations: Conversations, side: int) -> str:
 
 
 def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints) -> Mask:
-    """Whether two sides belong to one conversation, or to two that share no participant."""
+    """Whether two sides belong to one conversation, or to two that share no participant. (Two of
+    one conversation may be one person where people are split.)"""
     m, n = (conversations.sides.conversation_of(side) for side in (side_1, side_2))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
     if (vague := _vague(conversations)).any():
         shared |= vague[m] | vague[n]
-    return np.asarray(~shared | (m == n))
+    return np.asarray(~shared | ((m == n) & (conversations.split == 0.0)))
 
 
 def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Mask:

@@ -34,6 +34,7 @@ class SeatTruth:
     keyed: Mask  # (M,) something is said of the conversation
     whole: Mask  # (M,) something is said of all of its tracks
     place: Places  # (entries,) of conversations that are told as a whole; nowhere elsewhere
+    again: Places  # (entries,) the second track of whoever is on two
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,11 @@ def seat_truth(seating: Seating, key: Labels) -> SeatTruth:
     told = sums(table.sides.conversation, entry != UNSAID, len(table))
     whole = told == table.sides.counts
     sides = np.flatnonzero((entry >= 0) & whole[table.sides.conversation])
-    place[entry[sides]] = table.sides.position[sides]
-    return SeatTruth(entry, told > 0, np.asarray(whole), place)
+    again = place.copy()
+    place[entry[sides]] = table.sides.position[sides]  # the last of several
+    first = sides[table.sides.position[sides] != place[entry[sides]]]
+    again[entry[first]] = table.sides.position[first]
+    return SeatTruth(entry, told > 0, np.asarray(whole), place, again)
 
 
 def score_seats(
@@ -114,9 +118,13 @@ def score_seats(
 
 def _values(seating: Seating, truth: SeatTruth) -> Floats:
     """(K,) log of the true state of every clique, as the sum over all states counts it."""
-    seats = seating.seats
+    split = seating.split
+    seats = seating.seats if split is None else split.seats
+    place = truth.place if split is None else split.places(truth.place, truth.again)
     with np.errstate(invalid="ignore"):
-        values = np.nan_to_num(seats.values(truth.place), nan=-np.inf, neginf=-np.inf)
+        values = np.nan_to_num(seats.values(place), nan=-np.inf, neginf=-np.inf)
+    if split is not None:
+        values += sums(seating.seats.node, split.ways(truth.place, truth.again), len(seats))
     return sums(seating.cliques.label, values + seats.constant, len(seating.cliques))
 
 
@@ -135,10 +143,10 @@ def _given(
 ) -> tuple[Floats, Floats]:
     """(K,) ends of the log of the sum over the states in which the keyed tracks are as they are,
     of the chosen cliques."""
-    seats, label = seating.seats, seating.cliques.label
-    mine = chosen[label]
-    nowhere = seats.layout.tracks[seats.node].astype(np.int64)
-    part, _ = fix(_held(seating, truth), nowhere, mine)
+    label = seating.cliques.label
+    mine, held = chosen[label], _held(seating, truth)
+    nowhere = held.layout.tracks[held.node].astype(np.int64)
+    part, _ = fix(held, nowhere, mine)
     found = solve_seats(part, budget=options.budget, seed=options.seed)
     first = np.zeros(len(found.method), np.int64)
     first[found.piece[::-1]] = np.arange(len(part))[::-1]
@@ -150,7 +158,8 @@ def _given(
 def _held(seating: Seating, truth: SeatTruth) -> Seats:
     """The seats with every keyed track's person on it, and nobody else: whoever must be there gets
     more than all that scores can say, and the same is taken off again."""
-    seats = seating.seats
+    split = seating.split
+    seats = seating.seats if split is None else split.seats
     seat, count, layout = seats.seat.copy(), seats.count.copy(), seats.layout
     table = seating.table
     reach = float(np.abs(seats.llr * 1.0).max(initial=0.0)) * len(seats.first)
@@ -158,10 +167,22 @@ def _held(seating: Seating, truth: SeatTruth) -> Seats:
     for side in np.flatnonzero(truth.entry != UNSAID).tolist():
         m, track = int(table.sides.conversation[side]), int(table.sides.position[side])
         own, terms = layout.seats(seat, m), layout.counts(count, m)
-        person = int(truth.entry[side] - seats.person_start[m]) if truth.entry[side] >= 0 else -1
-        own[np.arange(len(own)) != person, track] = -np.inf
-        if person >= 0:
-            own[person, np.arange(own.shape[1]) != track] = -np.inf
-            own[person, track] += must
+        meant = _rows(seating, int(truth.entry[side]))
+        own[np.setdiff1d(np.arange(len(own)), meant), track] = -np.inf
+        if len(meant):
+            if split is None:
+                own[meant[0], np.arange(own.shape[1]) != track] = -np.inf
+            own[meant, track] += must
             terms -= must
     return replace(seats, seat=seat, count=count)
+
+
+def _rows(seating: Seating, entry: int) -> Ints:
+    """The rows of the seats of a conversation that are an entry of its list."""
+    if entry < 0:
+        return np.zeros(0, np.int64)
+    if seating.split is None:
+        return np.array([entry - seating.seats.person_start[seating.seats.node[entry]]])
+    where, seats = seating.split.where, seating.split.seats
+    both = np.array([where.own[entry], where.copy[entry]])
+    return np.asarray(both - seats.person_start[seats.node[both[0]]])

@@ -7,8 +7,8 @@ included. Every figure has a low and a high end, as everywhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.likelihood import Weight, combine_prior
 from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
 from spklink.posterior.posterior import SETTLED, Options
+from spklink.posterior.states.copies import Split, doubled
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.prior import Said
 from spklink.posterior.states.seats import Seats, build_seats
@@ -58,6 +59,7 @@ class Seating:
     seats: Seats
     beliefs: SeatBeliefs
     rate: Rate
+    split: Split | None = None  # where people may be on two tracks
 
     @cached_property
     def events(self) -> Events:
@@ -70,9 +72,11 @@ class Seating:
     def entry(self) -> Ints:
         """(sides,) the entry of the list that is on each side in the best state, or STRANGER."""
         found = np.full(self.events.sides, STRANGER, np.int64)
-        place, node = self.beliefs.place, self.seats.node
-        there = np.flatnonzero(place < self.seats.layout.tracks[node])
-        found[self.events.track_start[node[there]] + place[there]] = there
+        node = self.seats.node
+        twice = [] if self.split is None else [self.split.again]
+        for place in (self.beliefs.place, *twice):
+            there = np.flatnonzero(place < self.seats.layout.tracks[node])
+            found[self.events.track_start[node[there]] + place[there]] = there
         return found
 
     def speaker(self) -> Ints:
@@ -147,6 +151,14 @@ class Seating:
         assert len(links.pair) == len(self.seats.first)
         return self.beliefs.both
 
+    def with_pairs(self, options: Options) -> Seating:
+        """With the probabilities of candidates, solved once more for them."""
+        model = _Model(self.seats, self.split)
+        start, quick = model.start(self.beliefs.place), options.quick().budget
+        found = solve_seats(model.solved, start=start, budget=quick, pairs=True)
+        beliefs, split = model.folded(found)
+        return replace(self, beliefs=beliefs, split=split)
+
     @property
     def log_evidence(self) -> Floats:
         """(K,) log of the sum over the states of a clique: the middle of its interval, or the low
@@ -170,6 +182,29 @@ class Seating:
         return low, high
 
 
+@dataclass(frozen=True)
+class _Model:
+    """The states of a database: as it is listed, and as it is solved where that differs."""
+
+    seats: Seats
+    split: Split | None = None
+
+    @property
+    def solved(self) -> Seats:
+        return self.seats if self.split is None else self.split.seats
+
+    def start(self, place: Ints | None) -> Ints | None:
+        """Places of listed people, in terms of what is solved."""
+        if place is None or self.split is None:
+            return place
+        nowhere = self.seats.layout.tracks[self.seats.node].astype(np.int64)
+        return self.split.places(place, nowhere)
+
+    def folded(self, found: SeatBeliefs) -> tuple[SeatBeliefs, Split | None]:
+        """What is believed of listed people."""
+        return (found, None) if self.split is None else self.split.folded(found, self.seats)
+
+
 def seat(
     table: Conversations,
     cliques: Cliques,
@@ -189,23 +224,37 @@ def seat(
     how = options or Options()
     quick = how.quick().budget
     certain = ~table.possible
+    twice = doubled(table, links) if table.split else None
+
+    def model(asked: float) -> _Model:
+        build = partial(build_seats, llr=llr, weight=weight, rate=asked, said=said)
+        seats = build(table, links)
+        if twice is None:
+            return _Model(seats)
+        return _Model(seats, Split(build(twice.table, twice.links, twice=True), twice))
 
     best = start
 
     def absent(asked: float) -> Floats:
         nonlocal best
-        seats = build_seats(table, links, llr, weight=weight, rate=asked, said=said)
-        beliefs = glance_at(seats, best, quick, how.seed)
+        now = model(asked)
+        beliefs, _ = now.folded(glance_at(now.solved, now.start(best), quick, how.seed))
         best = beliefs.place
-        return np.asarray(beliefs.guess[seats.place_start[1:] - 1][certain])
+        return np.asarray(beliefs.guess[now.seats.place_start[1:] - 1][certain])
 
     found = given_rate(rate) if rate is not None else estimate_rate(absent)
     # From the start, not from where estimating ended: so the same rate gives the same answer.
-    seats = build_seats(table, links, llr, weight=weight, rate=found.value, said=said)
+    last = model(found.value)
     beliefs = solve_seats(
-        seats, start=start, budget=how.budget, seed=how.seed, pairs=pairs, tell=tell
+        last.solved,
+        start=last.start(start),
+        budget=how.budget,
+        seed=how.seed,
+        pairs=pairs,
+        tell=tell,
     )
-    return Seating(table, cliques, seats, beliefs, found)
+    beliefs, split = last.folded(beliefs)
+    return Seating(table, cliques, last.seats, beliefs, found, split)
 
 
 def certain_calls(table: Conversations, known: Labels | None) -> NDArray[np.bool_]:

@@ -18,7 +18,6 @@ from spklink.arrays import sums
 from spklink.database.links import candidates
 from spklink.database.sides import certainly_different
 from spklink.posterior.posterior import Options
-from spklink.posterior.states.solve import solve_seats
 from spklink.report.results import Results
 from spklink.scores.files import Collector
 from spklink.scores.files import read_pairs as read_side_scores
@@ -108,12 +107,9 @@ def _links(results: Results) -> Floats:
     links, seating = results.evidence.links, results.seating
     if seating is None:
         return results.posterior.candidate_probabilities(links)
-    seats = seating.seats
     if results.solution is None:
-        how = Options().quick().budget
-        both = solve_seats(seats, pairs=True, start=seating.beliefs.place, budget=how).both
-        assert both is not None
-        return both
+        return seating.with_pairs(Options()).candidate_probabilities(links)
+    seats = seating.seats
     there = seating.presence.chance[seats.first] * seating.presence.chance[seats.second]
     found = results.posterior.candidate_probabilities(links)
     return np.asarray(found * np.repeat(there, len(found) // max(len(there), 1)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spklink.calibration.choice import NONE, Choice, calibrated
 from spklink.calibration.pairs import Pairs, make_pairs
-from spklink.database.conversations import Conversations, read_conversations
+from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.labels import Labels, read_known
 from spklink.database.links import find_links
 from spklink.errors import check_folder
@@ -61,6 +61,7 @@ def assign(
     with stages.stage("reading the table"):
         inputs = _read_inputs(table, scores, asked, choice)
         conversations = read_conversations(inputs.table("conversations"))
+        conversations = with_splits(conversations, asked["split_speakers"])
         known = read_known_channels(inputs, conversations)
     evidence = read_evidence(conversations, scores, weight or choice.rule(), known, stages)
     result = Result("assign", asked, inputs, evidence, stages=stages)

@@ -18,7 +18,12 @@ from typing import Any
 
 from spklink import __version__
 from spklink.calibration.curves import read_saved
-from spklink.database.conversations import Conversations, read_conversations, segment_rows
+from spklink.database.conversations import (
+    Conversations,
+    read_conversations,
+    segment_rows,
+    with_splits,
+)
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
 from spklink.database.segments import COLUMNS as SEGMENTS
@@ -253,6 +258,7 @@ def read_evidence(folder: Path) -> Evidence:
 def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
     weight = _weight(folder / "run.json", run["weight"])
     table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+    table = with_splits(table, _options(run, folder)["split_speakers"])
     known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
     scores = read_scores(folder / "llrs.npz", table, links)

@@ -22,7 +22,7 @@ from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
-from spklink.database.conversations import Conversations, read_conversations
+from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import find_links
 from spklink.database.segments import read_tracks
@@ -120,6 +120,7 @@ class Case:
             tables["tracks"] = read_tracks(asked["tracks"])
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
         people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+        people = with_splits(people, asked["split_speakers"])
         claimed, key = inputs.table("claimed"), inputs.table("key")
         if key is not None:
             read_key(key, people)  # what is wrong with it is said now, not in an hour

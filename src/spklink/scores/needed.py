@@ -109,6 +109,8 @@ def known_non_targets(
     apart &= certainly_different(conversations, order[low], order[high])
     width = np.int64(len(numbers))
     pairs = rng.permutation(np.unique((low * width + high)[apart]))[:wanted]
+    if conversations.split:  # two tracks of a conversation may be one person
+        return order[pairs // width], order[pairs % width]
     one, two = _within(conversations, good, order)
     return (
         np.concatenate([order[pairs // width], one]),

@@ -4,6 +4,7 @@ Everybody in a session has a track. The list is made of those who are there:
   placeholders  this share of them is written as somebody unknown (`?`)
   missing       this share of them is not listed at all
   absent        for this share of the names that are left, somebody is listed who is not there
+Before that, `split` of the people have two tracks, as if a diarizer had taken them for two people.
 Somebody absent takes the place of somebody missing, where there is one: such a list looks right and
 is wrong. Otherwise he is a possible participant (`?name`), and so is one of those who are there, so
 that the mark means what it says, one half. A list that is too short for its tracks is open (`*`).
@@ -35,6 +36,7 @@ class Plan:
     missing: float = 0.0
     absent: float = 0.0
     placeholders: float = 0.0
+    split: float = 0.0
 
     def __post_init__(self) -> None:
         high = self.tracks[1]
@@ -42,7 +44,7 @@ class Plan:
             raise SpklinkError(f"--conversations {self.sessions}: at least 1 is needed")
         if self.people < high:
             raise SpklinkError(f"--people {self.people}: fewer than the {high} tracks of a session")
-        for name in ("missing", "absent", "placeholders"):
+        for name in ("missing", "absent", "placeholders", "split"):
             share = getattr(self, name)
             if not 0.0 <= share < 1.0:
                 raise SpklinkError(f"--{name} {share:g}: a share of 0 or more, below 1")
@@ -98,9 +100,10 @@ def _session(plan: Plan, rng: np.random.Generator) -> Session:
     low, high = plan.tracks
     tracks = int(rng.integers(low, high + 1))
     everybody = rng.permutation(plan.people)
-    there, others = everybody[:tracks], everybody[tracks:]
-    unknown = rng.random(tracks) < plan.placeholders
-    missing = ~unknown & (rng.random(tracks) < plan.missing)
+    count = tracks - _splits(plan, tracks, rng)
+    there, others = everybody[:count], everybody[count:]
+    unknown = rng.random(count) < plan.placeholders
+    missing = ~unknown & (rng.random(count) < plan.missing)
     named = there[~unknown & ~missing]
     wanted = int((rng.random(len(named)) < plan.absent).sum())
     absent = others[:wanted]
@@ -111,8 +114,15 @@ def _session(plan: Plan, rng: np.random.Generator) -> Session:
     entries += [(int(who), False) for who in absent[:wrong]]
     entries += [(int(who), True) for who in further]
     order = rng.permutation(len(entries))
-    present = rng.permutation(there).tolist()
+    present = rng.permutation(np.append(there, there[: tracks - count])).tolist()
     return Session(present, [entries[k] for k in order], int(unknown.sum()))
+
+
+def _splits(plan: Plan, tracks: int, rng: np.random.Generator) -> int:
+    """How many people of a session of so many tracks have two of them."""
+    if not plan.split:
+        return 0
+    return min(int((rng.random(tracks) < plan.split).sum()), tracks // 2)
 
 
 def as_meetings(

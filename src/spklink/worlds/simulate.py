@@ -96,6 +96,7 @@ def simulate(
     missing: float = 0.0,
     absent: float = 0.0,
     placeholders: float = 0.0,
+    split: float = 0.0,
     world: str = "gaussian",
     eer: float = 7.0,
     seed: int = 0,
@@ -110,7 +111,7 @@ def simulate(
     if not 0.01 <= eer <= 45.0:
         raise SpklinkError(f"--eer {eer}: an equal error rate between 0.01 and 45 per cent")
     rng = np.random.default_rng(seed)
-    shares = {"missing": missing, "absent": absent, "placeholders": placeholders}
+    shares = {"missing": missing, "absent": absent, "placeholders": placeholders, "split": split}
     if shape == MEETINGS:
         plan = planned(conversations, people, tracks, shares)
         return simulate_meetings(plan, world, eer, rng)

@@ -19,24 +19,26 @@ def case(seed):
     certain = rng.random(people) < 0.5
     if rng.random() < 0.3:  # lists taken at their word
         seat[certain] += 2000.0
-    return seat, count, certain, rng.random(max(people, tracks, 1))
+    lift = rng.normal(0.0, 0.5, people) * (rng.random() < 0.5)
+    return seat, count, certain, lift, rng.random(max(people, tracks, 1))
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32))
 def test_figures_are_those_of_logarithms(seed):
-    seat, count, certain, chance = case(seed)
+    seat, count, certain, lift, chance = case(seed)
     people, tracks = seat.shape
     person, track = np.zeros((people, tracks + 1)), np.zeros(tracks)
     other_person, other_track = person.copy(), track.copy()
     place, other_place = np.zeros((2, people), np.int64)
-    right = figures_and_draw(seat, count, certain, chance, person, track, place)
+    right = figures_and_draw(seat, count, certain, lift, chance, person, track, place)
     if right < 0.0:
         return
     marginals(seat, count, other_person, other_track)
     np.testing.assert_allclose(person, other_person, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(track, other_track, rtol=1e-9, atol=1e-13)
-    np.testing.assert_allclose(right, chance_right(seat, count, certain), rtol=1e-9, atol=1e-13)
+    same = min(chance_right(seat, count, certain, lift), 1.0)
+    np.testing.assert_allclose(right, same, rtol=1e-9, atol=1e-13)
     draw(seat, count, chance, other_place)
     assert place.tolist() == other_place.tolist()
     assert draw_quickly(seat, count, chance, other_place)

@@ -17,14 +17,16 @@ MOST = 20_000  # pairs of people
 
 
 def people_of(seats: Seats) -> Ints:
-    """(entries,) who is the same person as whom: links join the entries of one person."""
+    """(entries,) who is the same person as whom: links join the entries of one person. (Where
+    people are listed twice, all copies of one are somebody of their own.)"""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     size = len(seats.node)
     ends = seats.first, seats.second
     graph = coo_matrix((np.ones(len(ends[0]), np.int8), ends), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+    person = np.asarray(connected_components(graph, directed=False)[1], np.int64)
+    return 2 * person + (seats.copied < 0.0)
 
 
 def common_pairs(seats: Seats) -> tuple[Ints, Ints, Ints]:

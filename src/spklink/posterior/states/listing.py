@@ -218,13 +218,15 @@ def _spread(
     person, track, right = into
     people, tracks = states.shape[1], int(seats.layout.tracks[nodes[0]])
     entry = seats.person_start[nodes]
-    there = np.ones(chance.shape, np.bool_)
+    there = np.ones(chance.shape)
     for p in range(people):
         for k in range(tracks + 1):
             here = states[:, p] == k
             person[seats.place_start[entry + p] + k] = chance[:, here].sum(axis=1)
         absent = states[:, p] == tracks
-        there &= ~(seats.certain[entry + p][:, None] & absent[None, :])
+        there[seats.certain[entry + p][:, None] & absent[None, :]] = 0.0
+        if seats.lift.any():
+            there *= np.exp(np.where(absent[None, :], 0.0, seats.lift[entry + p][:, None]))
     for k in range(tracks):
         empty = ~(states == k).any(axis=1)
         track[track_start[nodes] + k] = chance[:, empty].sum(axis=1)

@@ -94,14 +94,12 @@ def conditionals(seats: Seats, place: Places) -> tuple[Floats, Floats]:
     events = Events(seats)
     found, sums = np.zeros(events.count), np.zeros(len(seats))
     person, track, right = events.person(found), events.stranger(found), events.right(found)
-    all_conditionals(
-        seats.arrays, seats.certain, place, events.track_start, person, track, right, sums
-    )
+    all_conditionals(seats.arrays, place, events.track_start, person, track, right, sums)
     return found, sums
 
 
 @nb.njit(cache=True, nogil=True)
-def chance_right(table, terms, certain):  # type: ignore[no-untyped-def]
+def chance_right(table, terms, certain, lift):  # type: ignore[no-untyped-def]
     """How probable it is that nobody certain is absent, of a conversation by itself."""
     most, sure = 1000.0, 0
     for n in range(len(terms)):
@@ -116,27 +114,30 @@ def chance_right(table, terms, certain):  # type: ignore[no-untyped-def]
         return 1.0
     pulled = table.copy()
     for p in range(len(table)):
+        pulled[p] += lift[p]
         if certain[p]:
             pulled[p] += most  # so much that nobody certain stays away if he can be there
     return np.exp(log_sum(pulled, terms) - sure * most - log_sum(table, terms))
 
 
 @nb.njit(cache=True, nogil=True)
-def all_conditionals(net, certain, place, track_start, person, track, right, sums):  # type: ignore[no-untyped-def]
+def all_conditionals(net, place, track_start, person, track, right, sums):  # type: ignore[no-untyped-def]
     """Fill the events of every conversation given all others."""
     for i in range(len(net.people)):
         table = np.empty((net.people[i], net.tracks[i]))
         conditional(net, place, i, table)
         terms = net.count[net.count_start[i] : net.count_start[i + 1]]
-        sums[i] = one_conditional(net, certain, i, table, terms, track_start, person, track, right)
+        sums[i] = one_conditional(net, i, table, terms, track_start, person, track, right)
 
 
 @nb.njit(cache=True, nogil=True)
-def one_conditional(net, certain, i, table, terms, track_start, person, track, right):  # type: ignore[no-untyped-def]
+def one_conditional(net, i, table, terms, track_start, person, track, right):  # type: ignore[no-untyped-def]
     """Fill the events of one conversation whose seats are `table`."""
     first, wide = net.person_start[i], net.tracks[i] + 1
     here = person[net.place_start[first] : net.place_start[first] + net.people[i] * wide]
     others = track[track_start[i] : track_start[i + 1]]
     whole = marginals(table, terms, here.reshape(net.people[i], wide), others)
-    right[i] = min(chance_right(table, terms, certain[first : first + net.people[i]]), 1.0)
+    last = first + net.people[i]
+    sure, lift = net.certain[first:last], net.lift[first:last]
+    right[i] = min(chance_right(table, terms, sure, lift), 1.0)
     return whole

@@ -28,6 +28,8 @@ from spklink.posterior.states.matching import log_sum, marginals
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+# Of r / (o (1 - r)^2) (`copies`): a is then three times b, which tells one track from two.
+MOST_SPLIT = 3.0 / 16.0
 SURE = 1e-9  # probabilities of possible people, and of known channels, stay as far from 0 and 1
 
 
@@ -48,6 +50,8 @@ class SeatPrior:
     seat: Floats  # (sum of people x tracks,)
     count: Floats  # (sum of tracks + 1,)
     constant: Floats  # (M,) that makes each conversation's prior sum to one
+    lift: Floats  # (entries,) see `Seats`
+    copied: Floats
 
 
 @dataclass(frozen=True)
@@ -75,35 +79,76 @@ def layout_of(people: Ints, tracks: Ints) -> SeatLayout:
 
 
 def seat_prior(
-    conversations: Conversations, rate: float, must: float, said: list[Said] | None = None
+    conversations: Conversations,
+    rate: float,
+    must: float,
+    said: list[Said] | None = None,
+    *,
+    twice: bool = False,
 ) -> SeatPrior:
     """Priors of all conversations. With a rate of list errors of 0 nobody certain is absent: the
-    value `must`, larger than all that scores can say, keeps them seated."""
+    value `must`, larger than all that scores can say, keeps them seated. `twice`: everybody is
+    listed twice, and split as often as the table says."""
     listing, tracks = conversations.listing, conversations.sides.counts
     layout = layout_of(listing.counts, tracks)
     chance = np.clip(conversations.presence, SURE, 1.0 - SURE)
     certain = ~conversations.possible
     sure = must if rate <= 0.0 else np.log1p(-rate) - np.log(rate)
     weight = np.where(certain, sure, np.log(chance) - np.log1p(-chance))
-    seat = np.repeat(weight, tracks[listing.conversation]) + _orientation(conversations, layout)
+    lift, copied = np.zeros((2, len(weight)))
+    if twice:
+        weight, lift, copied = _twice(conversations, weight)
+    seat = np.repeat(weight, tracks[listing.conversation])
+    seat += _orientation(conversations, layout, twice)
     count = _counts(tracks, conversations.unknown, rate)
     if rate <= 0.0:  # what `must` adds to those who are there is taken off again
         owed = np.bincount(listing.conversation, certain, len(conversations))
         count -= must * np.repeat(owed, tracks + 1)
     for one in said or []:
         if rate <= 0.0 and one.probability in (0.0, 1.0):
-            _obey(layout, seat, count, one, must)
+            _obey(layout, seat, count, one, must, twice)
         else:
-            _believe(layout, seat, count, one, rate)
+            _believe(layout, seat, count, one, rate, twice)
     constant = np.empty(len(conversations))
     _normalise(
         *(layout.people, layout.tracks, layout.seat_start, layout.count_start),
         *(seat, count, constant),
     )
-    return SeatPrior(seat, count, constant)
+    return SeatPrior(seat, count, constant, lift, copied)
 
 
-def _orientation(conversations: Conversations, layout: SeatLayout) -> Floats:
+def _twice(conversations: Conversations, odds: Floats) -> tuple[Floats, Floats, Floats]:
+    """(entries,) the weights of people and of their copies, from the odds of the former; what is
+    added to both where he must be there: with a + b for himself, a b / (a + b) for the copy, nobody
+    is there as a copy alone; and log b / a of the copies."""
+    listing = conversations.listing
+    half = listing.counts[listing.conversation] // 2
+    person = listing.position < half
+    own = np.flatnonzero(person)
+    copy = own + half[own]
+    weight, (lift, copied) = odds.copy(), np.zeros((2, len(odds)))
+    weight[own], weight[copy] = split_weights(odds[own], conversations.split)
+    copied[copy] = weight[copy] - weight[own]
+    more = np.log1p(np.exp(copied[copy]))
+    certain = ~conversations.possible[own]
+    lift[own], lift[copy] = np.where(certain, more, 0.0), np.where(certain, -more, 0.0)
+    return weight, lift, copied
+
+
+def split_weights(odds: Floats, rate: float) -> tuple[Floats, Floats]:
+    """Log of the weights a and b of people and their copies (`copies`), from the log of the odds
+    that the people are there."""
+    limit = MOST_SPLIT * np.exp(np.minimum(odds, 50.0))
+    # The largest r of which the roots are far enough apart: r / (1 - r)^2 = limit.
+    largest = 2.0 * limit / (2.0 * limit + 1.0 + np.sqrt(4.0 * limit + 1.0))
+    r = np.minimum(rate, largest)
+    x = r / (1.0 - r) ** 2 * np.exp(-np.clip(odds, -600.0, 600.0))
+    root = (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * x, 0.0))) / 2.0
+    a = odds + np.log1p(-r) + np.log(root)
+    return a, np.asarray(odds + np.log(r) - a)
+
+
+def _orientation(conversations: Conversations, layout: SeatLayout, twice: bool) -> Floats:
     """What the column `prior` adds to every seat: half of it to each of two people, so that both
     together have all of it."""
     added = np.zeros(int(layout.seat_start[-1]))
@@ -111,7 +156,8 @@ def _orientation(conversations: Conversations, layout: SeatLayout) -> Floats:
         for m in np.flatnonzero(conversations.prior != 0.5):
             listed = float(conversations.prior[m])
             as_listed, other = 0.5 * np.log(2.0 * np.array([listed, 1.0 - listed]))
-            layout.seats(added, int(m))[:] = np.where(np.eye(2, dtype=bool), as_listed, other)
+            in_order = np.tile(np.eye(2, dtype=bool), (2 if twice else 1, 1))
+            layout.seats(added, int(m))[:] = np.where(in_order, as_listed, other)
     return added
 
 
@@ -133,22 +179,34 @@ def _count(tracks: int, unknown: int, rate: float) -> Floats:
     return np.asarray(placements + there * np.log1p(-rate) + absent)
 
 
-def _obey(layout: SeatLayout, seat: Floats, count: Floats, said: Said, must: float) -> None:
+def _rows(seats: Floats, person: int, twice: bool) -> Ints:
+    """Where somebody stands among the people of a conversation: himself, and his copy."""
+    if person < 0:
+        return np.zeros(0, np.int64)
+    return np.array([person, person + len(seats) // 2] if twice else [person])
+
+
+def _obey(
+    layout: SeatLayout, seat: Floats, count: Floats, said: Said, must: float, twice: bool
+) -> None:
     """Forbid all states of one conversation in which what was said is not so."""
     seats, counts = layout.seats(seat, said.conversation), layout.counts(count, said.conversation)
-    others = np.arange(len(seats)) != said.person
+    meant = _rows(seats, said.person, twice)
     if said.probability == 0.0:
-        seats[~others, said.track] = -np.inf
+        seats[meant, said.track] = -np.inf
         return
-    seats[others, said.track] = -np.inf
-    if said.person >= 0:
-        elsewhere = np.arange(seats.shape[1]) != said.track
-        seats[said.person, elsewhere] = -np.inf
-        seats[said.person, said.track] += must
+    seats[np.setdiff1d(np.arange(len(seats)), meant), said.track] = -np.inf
+    if len(meant):
+        if not twice:
+            elsewhere = np.arange(seats.shape[1]) != said.track
+            seats[said.person, elsewhere] = -np.inf
+        seats[meant, said.track] += must  # of which one is on the track
         counts -= must
 
 
-def _believe(layout: SeatLayout, seat: Floats, count: Floats, said: Said, rate: float) -> None:
+def _believe(
+    layout: SeatLayout, seat: Floats, count: Floats, said: Said, rate: float, twice: bool
+) -> None:
     """Change the seats of one conversation until what was said has its probability."""
     seats, counts = layout.seats(seat, said.conversation), layout.counts(count, said.conversation)
     chance = min(said.probability, 1.0 - max(rate, 0.0))
@@ -159,8 +217,8 @@ def _believe(layout: SeatLayout, seat: Floats, count: Floats, said: Said, rate: 
         now = track[said.track]
         seats[:, said.track] -= _more(wanted, now)
         return
-    now = person[said.person, said.track]
-    seats[said.person, said.track] += _more(wanted, now)
+    meant = _rows(seats, said.person, twice)
+    seats[meant, said.track] += _more(wanted, float(person[meant, said.track].sum()))
 
 
 def _more(wanted: float, now: float) -> float:

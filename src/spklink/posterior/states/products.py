@@ -122,7 +122,7 @@ def _walk(table, free, after, chance, turned, tracks, place):  # type: ignore[no
 
 
 @nb.njit(cache=True, nogil=True)
-def figures_and_draw(seat, count, certain, chance, person, track, place):  # type: ignore[no-untyped-def]
+def figures_and_draw(seat, count, certain, lift, chance, person, track, place):  # type: ignore[no-untyped-def]
     """Fill person (P, K + 1) and track (K,) as `matching.marginals` does, and draw a state; returns
     the probability that nobody certain is absent, or -1: this could not be done."""
     there, none, terms = weights(seat, count)
@@ -158,5 +158,8 @@ def figures_and_draw(seat, count, certain, chance, person, track, place):  # typ
     if not certain.any():
         return 1.0
     sure = np.where(certain, 0.0, none)
+    for p in range(len(lift)):
+        if lift[p] != 0.0:
+            there[p] *= np.exp(lift[p])
     turned, table, free, left = _turned(there, sure)
     return min(_after(table, free, left, terms)[0, 0] / whole, 1.0)

@@ -177,7 +177,7 @@ def _run(
     for _ in range(sweeps):
         chance = rng.random((len(seats), wide))
         counted = mean is not None
-        _sweep(seats.arrays, seats.certain, place, chance, events.track_start, parts, counted)
+        _sweep(seats.arrays, place, chance, events.track_start, parts, counted)
         if mean is not None:
             mean += fresh / sweeps
         if len(start) > 1:
@@ -188,7 +188,7 @@ def _run(
 
 
 @nb.njit(cache=True, nogil=True)
-def _sweep(net, certain, place, chance, track_start, parts, counted):  # type: ignore[no-untyped-def]
+def _sweep(net, place, chance, track_start, parts, counted):  # type: ignore[no-untyped-def]
     """Draw every conversation given all others; fill its events where they are counted."""
     person, track, right = parts
     for i in range(len(net.people)):
@@ -203,8 +203,9 @@ def _sweep(net, certain, place, chance, track_start, parts, counted):  # type: i
             continue
         here = person[net.place_start[first] : net.place_start[last]]
         here = here.reshape(net.people[i], net.tracks[i] + 1)
-        others, sure = track[track_start[i] : track_start[i + 1]], certain[first:last]
-        right[i] = figures_and_draw(table, terms, sure, chance[i], here, others, own)
+        others = track[track_start[i] : track_start[i + 1]]
+        sure, lift = net.certain[first:last], net.lift[first:last]
+        right[i] = figures_and_draw(table, terms, sure, lift, chance[i], here, others, own)
         if right[i] < 0.0:
-            one_conditional(net, certain, i, table, terms, track_start, person, track, right)
+            one_conditional(net, i, table, terms, track_start, person, track, right)
             draw(table, terms, chance[i], own)

@@ -44,6 +44,10 @@ class Seats:
     count: Floats
     constant: Floats  # (n,)
     certain: NDArray[np.bool_]  # (entries,) a list is wrong where one of these is absent
+    # Where people are listed twice (`copies`), else 0. Added to the seats of people who must be
+    # there, as themselves or as their copies; and of copies how they weigh beside themselves, < 0.
+    lift: Floats  # (entries,)
+    copied: Floats  # (entries,)
     first: Ints  # (L,) entry of each link, of the earlier conversation
     second: Ints  # (L,) and of the later one
     weight: Floats  # (L,)
@@ -103,6 +107,8 @@ class Seats:
             weight=self.weight,
             offset=self.offset,
             llr=self.llr,
+            certain=self.certain,
+            lift=self.lift,
         )
 
     def value(self, place: Places) -> float:
@@ -149,6 +155,8 @@ class SeatArrays(NamedTuple):
     weight: Floats
     offset: Ints
     llr: Floats
+    certain: NDArray[np.bool_]
+    lift: Floats
 
 
 @dataclass(frozen=True)
@@ -170,8 +178,10 @@ def build_seats(
     weight: Weight | None = None,
     rate: float = 0.0,
     said: list[Said] | None = None,
+    twice: bool = False,
 ) -> Seats:
-    """The states of a database, from the log-likelihood-ratios of the needed side pairs."""
+    """The states of a database, from the log-likelihood-ratios of the needed side pairs; `twice`:
+    everybody is listed twice (`copies`)."""
     listing = conversations.listing
     w = (weight or Weight()).of(links.calls)
     start = pair_starts(links, conversations.sides)
@@ -183,7 +193,7 @@ def build_seats(
     largest = sums(node[first], reach, len(conversations))
     largest += sums(node[second], reach, len(conversations))
     must = ROOM + 4.0 * float(largest.max(initial=0.0))
-    prior = seat_prior(conversations, rate, must, said)
+    prior = seat_prior(conversations, rate, must, said, twice=twice)
     return Seats(
         layout=layout_of(listing.counts, conversations.sides.counts),
         person_start=listing.start,
@@ -191,6 +201,8 @@ def build_seats(
         count=prior.count,
         constant=prior.constant,
         certain=~conversations.possible,
+        lift=prior.lift,
+        copied=prior.copied,
         first=first,
         second=second,
         weight=w,
@@ -219,6 +231,8 @@ def fix(seats: Seats, place: Places, free: NDArray[np.bool_]) -> tuple[Seats, In
         count=seats.count[own_counts],
         constant=seats.constant[nodes],
         certain=seats.certain[entries],
+        lift=seats.lift[entries],
+        copied=seats.copied[entries],
         first=number[seats.first[inner]],
         second=number[seats.second[inner]],
         weight=seats.weight[inner],

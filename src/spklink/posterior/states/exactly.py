@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from spklink.arrays import ranges
 from spklink.posterior.inference.enumeration import NAME
 from spklink.posterior.states.beliefs import StateBeliefs
+from spklink.posterior.states.density import HOPELESS, table_bits
 from spklink.posterior.states.enumeration import SMALL, enumerate_all
 from spklink.posterior.states.listing import MOST, Listing, listed, state_count
 from spklink.posterior.states.marginals import Events
@@ -61,13 +62,15 @@ def _listed(seats: Seats, good: Mask) -> tuple[Listing, Ints]:
 
 def _heavy(listing: Listing) -> Mask:
     """(n,) conversations of pieces whose tables would be too large to make: a link of two sessions
-    of six has a hundred million entries."""
-    seats, size = listing.seats, np.diff(listing.start).astype(np.float64)
+    of six has a hundred million entries. Or would be made in vain: no exact method can use them."""
+    seats, size = listing.seats, np.diff(listing.start)
     piece = seats.components()
     pairs = np.unique(seats.node[seats.first] * len(seats) + seats.node[seats.second])
     a, b = pairs // max(len(seats), 1), pairs % max(len(seats), 1)
-    cells = np.bincount(piece[a], size[a] * size[b], int(piece.max(initial=-1)) + 1)
-    return np.asarray(cells[piece] > MOST_CELLS)
+    each = size[a].astype(np.float64) * size[b]
+    cells = np.bincount(piece[a], each, int(piece.max(initial=-1)) + 1)
+    in_vain = table_bits(size, piece, a, b) > HOPELESS
+    return np.asarray((cells > MOST_CELLS)[piece] | in_vain[piece])
 
 
 def _listable(seats: Seats) -> Mask:

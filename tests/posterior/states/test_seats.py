@@ -71,6 +71,22 @@ def test_certificates_contain_the_truth(case):
         assert seats.value(place) == pytest.approx(plain["best"], abs=1e-9)
 
 
+@settings(max_examples=12, deadline=None)
+@given(seed_and_rate())
+def test_sessions_of_four_tracks(case):
+    seed, rate, size = case
+    calls, table, links, llr, score = random_case(seed, 2, size=size, most_tracks=4, people=4)
+    plain = solve(calls, score, rate)
+    seats = build_seats(table, links, llr, rate=rate)
+    truth = expected_events(calls, table, plain)
+    found = solve_pieces(seats, enumerate_one)
+    np.testing.assert_allclose(found.guess, truth, rtol=1e-9, atol=1e-9)
+    bounds = certified(seats, find_best(seats), lambda part: solve_pieces(part, lambda _: None))
+    if bounds is not None:
+        assert (bounds.low <= truth + 1e-12).all()
+        assert (bounds.high >= truth - 1e-12).all()
+
+
 def test_events_are_in_their_order():
     _, table, links, llr, _ = random_case(3, 4)
     seats = build_seats(table, links, llr, rate=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
 from spklink.cli.show import number, paragraph, percent, table, text
@@ -191,6 +192,8 @@ def _figure(row: Row | SeatRow | Evaluation, name: str, digits: int = 4) -> str:
     value: float | None = getattr(row, name)
     if value is None and name in row.intervals:
         low, high = row.intervals[name]
+        if isinf(high):  # a piece of which only one end is known
+            return f"{low:.{digits}f} or more"
         return f"{low:.{digits}f} to {high:.{digits}f}"
     return number(value, digits)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from spklink.report import clique_svg
+from spklink.report import clique_svg, seats
 from spklink.report.figures import for_page
 from spklink.words import counted, for_screen, printable, readable
 
@@ -39,7 +39,7 @@ DECIMALS = {
 KNOWN_MEASURES = {
     *("conversations", "by_size", "resolvable", "at_least_two", "all"),
     *("expected_clique_errors", "expected_clique_errors_low", "expected_clique_errors_high"),
-    "reliability",
+    *("reliability", "seats"),
 }
 NOBODY = (-1, -2)  # someone else, and nobody: a track that cannot be used
 Numbers = dict[str, Any]
@@ -82,6 +82,7 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         drawn_table=drawn_table(numbers["database"]["drawn"]),
         reliability_table=reliability_table(numbers["evaluation"]),
         more_measures=more_measures(numbers["evaluation"]),
+        measured_seats=seats.measured(numbers["evaluation"]),
         settings_table=settings_table(numbers["provenance"]),
         inputs_table=inputs_table(numbers["provenance"]),
         times_tables=times_tables(numbers["times"]),

@@ -114,7 +114,7 @@ def read_results(
     table, how = solved.conversations, solving(solved.options)
     inputs = read_inputs({"key": key, "claimed": claimed})
     labels = _labels(inputs, "key", table)
-    if labels is not None and evaluation is None and solved.solution is not None:
+    if labels is not None and evaluation is None:
         with stages.stage("measuring"):
             evaluation = measured(solved, labels)
     if "claimed" in inputs.given:

@@ -169,6 +169,47 @@ def methods(seating: Seating) -> Table:
     return {"columns": columns, "rows": [[*key, *found[key]] for key in order]}
 
 
+def measured(evaluation: Table | None) -> list[Table]:
+    """What a key says of tracks, of who is there and of lists, with nothing given."""
+    found = (evaluation or {}).get("seats")
+    if not found:
+        return []
+    tracks, so = found["tracks"], (("people", "presence", "listings"), ("lists", "lists", "lists"))
+    named = [
+        ["named", tracks["named"], tracks["wrong_named"]],
+        ["someone else", tracks["strangers"], tracks["wrong_strangers"]],
+        ["settled", tracks["settled"], tracks["wrong_settled"]],
+    ]
+    return [
+        {"title": "Tracks", "columns": ["tracks", "number", "wrong"], "rows": named},
+        {
+            "title": "Who is there, and which lists are wrong",
+            "columns": ["", "number", "so", "expected", "errors at .5", "expected errors"],
+            "rows": [
+                [
+                    "a listed person is there" if name == "people" else "a list is wrong",
+                    found[part][count],
+                    *(found[part][key] for key in ("observed", "expected")),
+                    *(found[part][key] for key in ("errors", "expected_errors")),
+                ]
+                for name, part, count in so
+            ],
+        },
+        _reliable("Answers about tracks: as often right as they say?", tracks, "tracks", " right"),
+        _reliable("Lists: as often wrong as they say?", found["lists"], "lists"),
+    ]
+
+
+def _reliable(title: str, part: Table, count: str, right: str = "") -> Table:
+    keys = ("low", "high", count, "predicted", "observed", "observed_low", "observed_high")
+    ends = ["95 % band, low end", "95 % band, high end"]
+    return {
+        "title": title,
+        "columns": ["from", "to", "count", f"predicted{right}", f"observed{right}", *ends],
+        "rows": [[row.get(key) for key in keys] for row in part["reliability"]],
+    }
+
+
 def chance(value: float) -> float:
     """A probability of ten digits, never rounded up to certainty."""
     short = float(f"{float(value):.10g}")

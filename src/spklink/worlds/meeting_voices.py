@@ -24,7 +24,7 @@ from spklink.worlds.voices import RATE, Voice, draw_session, make_voices, receiv
 
 Rng = np.random.Generator
 Turn = tuple[int, float, float]  # (track, begin, length)
-DEMO = Plan(sessions=24, people=10, tracks=(3, 4))
+DEMO = Plan(sessions=32, people=10, tracks=(3, 4))
 WRONG, UNKNOWN = 4, 9  # meetings whose list is wrong, and has somebody unknown
 SECONDS = (45.0, 60.0)
 

@@ -73,8 +73,7 @@ class Listing:
         a, b = key // max(len(seats), 1), key % max(len(seats), 1)
         begin = np.concatenate([[0], np.cumsum(size[a] * size[b])])
         table = np.zeros(int(begin[-1]))
-        ends = seats.first, seats.second
-        _fill_tables(seats.arrays, *ends, edge, begin, self.start, self._places, table)
+        self._meet(edge, begin, table, begin, np.zeros(0))
         return StateNetwork(size=size, unary=self.unary, a=a, b=b, table=table, constant=0.0)
 
     def both(self, pair: Floats) -> Floats:
@@ -87,9 +86,12 @@ class Listing:
         wide = tracks[seats.node[seats.first]] * tracks[seats.node[seats.second]]
         into = np.concatenate([[0], np.cumsum(wide)])
         found = np.zeros(int(into[-1]))
-        ends = seats.first, seats.second
-        _add_pairs(seats.arrays, *ends, edge, begin, self.start, self._places, pair, into, found)
+        self._meet(edge, begin, pair, into, found)
         return found
+
+    def _meet(self, edge: Ints, begin: Ints, table: Floats, into: Ints, tracks: Floats) -> None:
+        ends = self.seats.first, self.seats.second
+        _meet(self.seats.arrays, ends, edge, begin, self.start, self._places, table, into, tracks)
 
     @cached_property
     def _edges(self) -> tuple[Ints, Ints]:
@@ -245,8 +247,10 @@ def _add_reach(net, found):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _fill_tables(net, first, second, edge, begin, start, place, table):  # type: ignore[no-untyped-def]
-    """Add every link to the table of its two conversations."""
+def _meet(net, ends, edge, begin, start, place, table, into, tracks):  # type: ignore[no-untyped-def]
+    """For every link and any two classes that put its person on two tracks: add its score to the
+    table of the classes; or, where `tracks` are given, the entry of the table to these tracks."""
+    first, second = ends
     for m in range(len(first)):
         e, f = first[m], second[m]
         a, b = net.node[e], net.node[f]
@@ -256,29 +260,13 @@ def _fill_tables(net, first, second, edge, begin, start, place, table):  # type:
             here = place[z, p]
             if here == net.tracks[a]:
                 continue
+            row = begin[edge[m]] + (z - start[a]) * wide - start[b]
             for y in range(start[b], start[b + 1]):
                 there = place[y, q]
-                if there < far:
-                    table[begin[edge[m]] + (z - start[a]) * wide + y - start[b]] += (
-                        net.weight[m] * net.llr[net.offset[m] + here * far + there]
-                    )
-
-
-@nb.njit(cache=True, nogil=True)
-def _add_pairs(net, first, second, edge, begin, start, place, pair, into, found):  # type: ignore[no-untyped-def]
-    """Add up, for every link, the classes that put its person on two tracks."""
-    for m in range(len(first)):
-        e, f = first[m], second[m]
-        a, b = net.node[e], net.node[f]
-        p, q = e - net.person_start[a], f - net.person_start[b]
-        far, wide = net.tracks[b], start[b + 1] - start[b]
-        for z in range(start[a], start[a + 1]):
-            here = place[z, p]
-            if here == net.tracks[a]:
-                continue
-            for y in range(start[b], start[b + 1]):
-                there = place[y, q]
-                if there < far:
-                    found[into[m] + here * far + there] += pair[
-                        begin[edge[m]] + (z - start[a]) * wide + y - start[b]
-                    ]
+                if there == far:
+                    continue
+                if len(tracks):
+                    tracks[into[m] + here * far + there] += table[row + y]
+                else:
+                    score = net.llr[net.offset[m] + here * far + there]
+                    table[row + y] += net.weight[m] * score

@@ -189,7 +189,14 @@ class AssignOptions(TypedDict, total=False):
 
 class LinkOptions(TypedDict, total=False):
     recognizer: Annotated[
-        str | object, Option("What compares the voices.", "gmm-ubm", choices=recognizers)
+        str | object,
+        Option(
+            "What compares the voices: gmm-ubm, or a speaker network (model.onnx).",
+            "gmm-ubm",
+            choices=recognizers,
+            file=True,
+            ending=".onnx",
+        ),
     ]
     preset: Annotated[
         str,

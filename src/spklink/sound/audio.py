@@ -43,6 +43,7 @@ FATAL = {
     "steady": "none of the ups and downs of speech: noise, a tone, a hum",
     "changed": "written to, or gone, while it was read",
     "twice": "the same sound in two rows of the table",
+    "network": "a network that answers no numbers",
     "segments": "diarized segments that begin after the end of the recording",
 }
 REMARKS = {

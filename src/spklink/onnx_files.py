@@ -122,7 +122,7 @@ def _why(error: Exception) -> str:
             f"made for opset {opset[1]} of ONNX, which this onnxruntime does not know; install a "
             "newer onnxruntime, or export the network for an older opset"
         )
-    if kind == "InvalidProtobuf" or "ModelProto does not have a graph" in text:
+    if kind == "InvalidProtobuf" or "No graph was found" in text:
         return "not an ONNX file, or a damaged one"
     return f"onnxruntime cannot open it: {_first_line(error)}"
 

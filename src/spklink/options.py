@@ -143,10 +143,12 @@ def _short(value: Any) -> str:
 
 def _check_choice(name: str, option: Option, value: Any) -> None:
     words = option.words()
-    if words and not option.file and isinstance(value, str) and value not in words:
+    free = option.file and not option.is_object(value)
+    if words and not free and isinstance(value, str) and value not in words:
         near = get_close_matches(value, words, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise SpklinkError(f"{name}: {value!r} is not one of {', '.join(words)}{hint}")
+        there = ", ".join(words) + (f", nor a file {option.ending}" if option.ending else "")
+        raise SpklinkError(f"{name}: {value!r} is not one of {there}{hint}")
 
 
 def _kinds(hint: Any) -> tuple[list[Any], bool]:

@@ -32,6 +32,7 @@ from spklink.recognizers.network_settings import (
 )
 from spklink.sound.embedded import embed
 from spklink.sound.network_input import FILTERBANK, WAVEFORM, Wants, pieces_of
+from spklink.sound.speech_network import INPUTS as DETECTOR
 
 Singles = NDArray[np.float32]
 # What most published networks with filterbanks were trained with.
@@ -119,6 +120,8 @@ def _inputs(path: Path, signature: Signature, told: Settings) -> tuple[Tensor, T
     others = [one for one in signature.inputs if one != sound]
     lengths = [one for one in others if len(one.shape) < 2 and one.kind in (FLOAT, *INTEGERS)]
     if len(others) > 1 or others != lengths:
+        if set(by_name) == DETECTOR:
+            raise SpklinkError(f"{path}: a speech detector, no speaker network: use --speech")
         raise SpklinkError(
             f"{path}: {NO_SPEAKER}: beside the sound it can take the length of the sound and "
             f"nothing else, and this one takes {every}"
@@ -210,7 +213,7 @@ def _check_against(path: Path, signature: Signature, wants: Wants) -> None:
 def tried(network: Network, understood: Understood) -> int:
     """The width of its vectors, found by letting it hear a second of two sounds."""
     wants = understood.wants
-    found = [unit_of(network, wants, heard) for heard in _sounds(wants.rate)]
+    found = [vector_of(network, wants, heard) for heard in sounds(wants.rate)]
     width = int(found[0].shape[1])
     if width < NARROWEST:
         raise SpklinkError(
@@ -229,12 +232,12 @@ def tried(network: Network, understood: Understood) -> int:
     return width
 
 
-def unit_of(network: Network, wants: Wants, heard: Singles) -> Singles:
+def vector_of(network: Network, wants: Wants, heard: Singles) -> Singles:
     """(1, width) of one sound."""
     return embed(network, wants, pieces_of(heard, wants)[:1])
 
 
-def _sounds(rate: int) -> list[Singles]:
+def sounds(rate: int) -> list[Singles]:
     """A second of a low and of a high buzz with the ups and downs of syllables, in some noise."""
     time = np.arange(round(TRIED_SECONDS * rate)) / rate
     made = []

@@ -91,7 +91,7 @@ def cuts(count: int, wants: Wants) -> tuple[list[int], int]:
     if not wants.fixed_length:
         number = -(-count // most)
         return [k * count // number for k in range(number)], count // number
-    hop = wants.advance(wants.hop_seconds or wants.piece_seconds)
+    hop = wants.advance(wants.hop_seconds) if wants.hop_seconds else most
     starts = list(range(0, count - most + 1, hop))
     if starts[-1] + most < count:
         starts.append(count - most)

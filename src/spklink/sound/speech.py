@@ -11,7 +11,8 @@ Conventions: frame t covers the samples t*step … t*step + window - 1; energies
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 import numba as nb
 import numpy as np
@@ -22,7 +23,10 @@ SILENCE = -100.0  # dB; the energy of frames without any sound
 BURST = 20  # frames; a click is shorter
 # dB. White noise has .8; the least of 840 real sides 3.2 (examples/recording_margins.py).
 STEADY = 2.0
-ENOUGH = 100  # frames, to judge that
+ENOUGH = 100  # frames, to judge that; and the stretches in which it is judged again
+# Share of speech in so many frames or more. The most of 840 real sides is .43; that of a person who
+# reads aloud may be 1, but not for so long.
+ENDLESS, LONG = 0.97, 3000
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,25 @@ class Detector:
     below: float = 30.0  # dB under the reference
     floor: float = 10.0  # dB
     louder_by: float | None = None  # dB above all others; None: crosstalk is not rejected
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All that it depends on, for the cache."""
+        return asdict(self)
+
+    def listener(self, tracks: int, framing: Framing) -> Listener | None:
+        """What has to hear the sound itself beside its energies; None: nothing."""
+        return None
+
+
+class Listener(Protocol):
+    """Hears a recording as it goes by."""
+
+    def add(self, sound: NDArray[np.float32]) -> None:
+        """(tracks, samples) more of it."""
+
+    def masks(self, counts: list[int]) -> list[NDArray[np.bool_]]:
+        """Of each track: which of so many frames may be speech."""
 
 
 DEFAULT = Detector()
@@ -45,6 +68,11 @@ class Framing:
 
     detector: Detector = DEFAULT
     rate: int = 8000
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """JSON-able: all fields, of the detector what matters."""
+        return asdict(self) | {"detector": self.detector.key}
 
     @property
     def step(self) -> int:
@@ -95,8 +123,18 @@ def reference_level(energy: NDArray[np.float32], detector: Detector) -> float:
 
 
 def is_steady(energy: NDArray[np.float32]) -> bool:
-    """Whether these frames, all taken for speech, hardly differ in loudness."""
-    return len(energy) >= ENOUGH and spread(energy) < STEADY
+    """Whether these frames, all taken for speech, hardly differ in loudness: all of them, or within
+    most seconds, where the level drifts."""
+    if len(energy) < ENOUGH:
+        return False
+    stretches = energy[: len(energy) // ENOUGH * ENOUGH].reshape(-1, ENOUGH)
+    middle, loudest = np.percentile(stretches, [50.0, 98.0], axis=1)
+    return spread(energy) < STEADY or bool(np.median(loudest - middle) < STEADY)
+
+
+def is_endless(kept: NDArray[np.bool_]) -> bool:
+    """Whether a channel never pauses: people do, music and noise need not."""
+    return len(kept) >= LONG and float(kept.mean()) > ENDLESS
 
 
 def spread(energy: NDArray[np.float32]) -> float:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -270,3 +274,23 @@ def test_settings_can_be_replaced_in_a_program(tmp_path):
     front_end = make(filterbank_network(tmp_path / "m.onnx")).front_end
     other = replace(front_end, wants=replace(front_end.wants, window="povey"))
     assert other.key != front_end.key
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(calls, tmp_path):
+    path = filterbank_network(tmp_path / "m.onnx")
+    words = [sys.executable, "-m", "spklink", "link", str(calls / "conversations.csv")]
+    words += ["--recognizer", str(path), "--workers", "1", "--no-report", "-o"]
+    kept = tmp_path / "killed" / "cache" / "features"
+    killed = subprocess.Popen([*words, str(tmp_path / "killed")])
+    while len(list(kept.glob("*.kept")) if kept.exists() else []) < 3 and killed.poll() is None:
+        time.sleep(0.005)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    heard = {one.name: one.stat().st_mtime_ns for one in kept.glob("*.kept")}
+    assert 3 <= len(heard) < 14
+    for name in ("killed", "whole"):
+        subprocess.run([*words, str(tmp_path / name)], check=True, capture_output=True)
+    assert heard == {name: (kept / name).stat().st_mtime_ns for name in heard}, "heard again"
+    for name in ("assignments.csv", "scores.npz", "sides.csv", "run.json"):
+        one, two = (tmp_path / where / name for where in ("killed", "whole"))
+        assert one.read_bytes() == two.read_bytes(), name

@@ -23,7 +23,8 @@ SILENCE = -100.0  # dB; the energy of frames without any sound
 BURST = 20  # frames; a click is shorter
 # dB. White noise has .8; the least of 840 real sides 3.2 (examples/recording_margins.py).
 STEADY = 2.0
-ENOUGH = 100  # frames, to judge that; and the stretches in which it is judged again
+ENOUGH = 100  # frames, to judge that
+STRETCHES = 10  # of so many frames, to judge it within them: the least of real sides there is 2.8
 # Share of speech in so many frames or more. The most of 840 real sides is .43; that of a person who
 # reads aloud may be 1, but not for so long.
 ENDLESS, LONG = 0.97, 3000
@@ -127,9 +128,8 @@ def is_steady(energy: NDArray[np.float32]) -> bool:
     most seconds, where the level drifts."""
     if len(energy) < ENOUGH:
         return False
-    stretches = energy[: len(energy) // ENOUGH * ENOUGH].reshape(-1, ENOUGH)
-    middle, loudest = np.percentile(stretches, [50.0, 98.0], axis=1)
-    return spread(energy) < STEADY or bool(np.median(loudest - middle) < STEADY)
+    long = len(energy) >= STRETCHES * ENOUGH
+    return spread(energy) < STEADY or (long and spread_within(energy) < STEADY)
 
 
 def is_endless(kept: NDArray[np.bool_]) -> bool:
@@ -141,6 +141,13 @@ def spread(energy: NDArray[np.float32]) -> float:
     """From the median to the loudest frames, in dB."""
     middle, loudest = np.percentile(energy, [50.0, 98.0])
     return float(loudest - middle)
+
+
+def spread_within(energy: NDArray[np.float32]) -> float:
+    """The same within a second, on average."""
+    stretches = energy[: len(energy) // ENOUGH * ENOUGH].reshape(-1, ENOUGH)
+    middle, loudest = np.percentile(stretches, [50.0, 98.0], axis=1)
+    return float(np.median(loudest - middle))
 
 
 def loudest_other(energies: list[NDArray[np.float32]], k: int) -> NDArray[np.float32] | None:

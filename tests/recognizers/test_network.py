@@ -14,14 +14,16 @@ import kaldi_native_fbank
 import numpy as np
 import onnxruntime
 import pytest
+import soundfile
 
 from networks import BINS, WIDTH, filterbank_network, waveform_network
-from spklink import SpklinkError, link, read_conversations
+from spklink import SpklinkError, link, load, read_conversations, write_report
 from spklink.recognizers.network import make
 from spklink.recognizers.training import Trainer, prepare
 from spklink.sound import embedded
 from spklink.sound.listening import hear
 from spklink.sound.waveform import Waveform
+from spklink.worlds.voices import RATE, draw_session, make_voices, speak
 
 
 def speech_of(table, tmp_path: Path):
@@ -186,6 +188,27 @@ def test_any_number_of_workers_gives_the_same_bytes(calls, tmp_path):
     run = json.loads((tmp_path / "1" / "run.json").read_text())
     assert run["recognizer"]["name"] == "m.onnx"
     assert run["options"]["recognizer"] == "../m.onnx"
+    read = load(tmp_path / "1")
+    assert read.options["recognizer"] == tmp_path / "1" / ".." / "m.onnx"
+    page = write_report(tmp_path / "1").read_text()
+    assert "--recognizer ../m.onnx" in page
+    assert "the command line does not know it" not in page
+
+
+def test_diarized_tracks(tmp_path):
+    """Two voices in turn on one channel: each track has the vectors of its own turns."""
+    rng = np.random.default_rng(1)
+    one, two = make_voices(2, rng)
+    parts = [speak(voice, draw_session(rng), 4.0, rng)[: 4 * RATE] for voice in (one, two, one)]
+    soundfile.write(tmp_path / "m.wav", np.concatenate(parts) / 20, RATE)
+    turns = ((0, 0.0, 4.0), (1, 4.0, 8.0), (0, 8.0, 12.0))
+    front_end = make(filterbank_network(tmp_path / "m.onnx")).front_end
+    sides, _ = front_end.hear((tmp_path / "m.wav",), 2, turns=turns)
+    plain = Waveform(rate=16000, widen=10, longest=120.0)
+    samples, _ = plain.hear((tmp_path / "m.wav",), 2, turns=turns)
+    for side, heard in zip(sides, samples, strict=True):
+        expected = plainly(front_end.network, [{"feats": kaldi(heard.array)[None].astype("f")}])
+        assert np.abs(side.array[0] - expected).max() < 1e-5
 
 
 def test_the_cache_holds_vectors_not_samples(calls, tmp_path):

@@ -79,9 +79,6 @@ class Family:
     settings: Settings
     models: tuple[dict[str, Any], ...]  # how a model is told
 
-    def fits(self, sha256: str, signature: Signature) -> bool:
-        return any(_told(model, sha256, signature) for model in self.models)
-
 
 def _told(model: Mapping[str, Any], sha256: str, signature: Signature) -> bool:
     if "sha256" in model:

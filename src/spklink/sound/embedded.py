@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Embedded(Waveform):
     sha256: str = ""
     wants: Wants = field(default_factory=Wants)
     width: int = 0
-    heavy: bool = True  # worth a process, however few recordings there are
+    heavy: ClassVar[bool] = True  # worth processes, however few recordings there are
 
     @property
     def key(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The paper's experiment on other calls: databases of small cliques carved from one collection.
 
     python examples/carved_tables.py conversations.csv key.csv WORK [--preset default] [--seeds 20]
+        [--recognizer model.onnx] [--speech silero_vad.onnx]
 
 Each database is linked by itself, without labels (the key is read only to measure), and once more
 from the same scores with a calibration that knows the key. Listening is shared through one cache.
@@ -51,12 +52,15 @@ def link_database(source, seed: int, given) -> tuple[Measured, Measured, float]:
     """Without labels, with the key, and the equal error rate of the scores."""
     folder = given.work / f"carved-{seed}"
     path = write(source, carve(source, seed), folder)
-    out = folder / "-".join([given.preset, given.kind or "", "" if given.link_wccn else "plain"])
+    name = [Path(given.recognizer).stem, Path(given.speech).stem, given.preset, given.kind or ""]
+    out = folder / "-".join([*name, "" if given.link_wccn else "plain"])
     result = link(
         path,
         out,
+        recognizer=given.recognizer,
+        speech=given.speech,
         preset=given.preset,
-        cache=given.work / "cache",
+        cache=given.cache or given.work / "cache",
         link_wccn=given.link_wccn,
         kind=given.kind,
         workers=given.workers,
@@ -94,6 +98,9 @@ def main() -> None:
     parser.add_argument("table", type=Path)
     parser.add_argument("key", type=Path)
     parser.add_argument("work", type=Path)
+    parser.add_argument("--recognizer", default="gmm-ubm", help="or a network, model.onnx")
+    parser.add_argument("--speech", default="energy", help="or a network, silero_vad.onnx")
+    parser.add_argument("--cache", type=Path, help="else WORK/cache")
     parser.add_argument("--preset", default="default")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
@@ -111,6 +118,7 @@ def main() -> None:
             flush=True,
         )
     recipe = f"preset {given.preset}" + (f", {given.kind}" if given.kind else "")
+    recipe = recipe if given.recognizer == "gmm-ubm" else f"{Path(given.recognizer).stem}, {recipe}"
     recipe += "" if given.link_wccn else " without link-WCCN"
     eer = 100 * np.mean([run[2] for run in runs])
     text(f"EER of the scores, mean of databases {eer:.1f} %")

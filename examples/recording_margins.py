@@ -3,7 +3,9 @@
     python examples/recording_margins.py FOLDER...
 
 Every sound file below the folders is heard as it is. Prints, of all channels, the smallest spread
-of loudness (below STEADY a channel is no speech), and of all pairs of channels of a file the
+of loudness, as a whole and within seconds (below STEADY a channel is no speech), the largest share
+of speech in channels that are long enough to be judged by that (above ENDLESS it never pauses);
+of all pairs of channels of a file the
 largest correlations (above SAME_COURSE and SAME_SOUND both, it is one signal); and how many
 channels have other seconds of speech than with the 99th percentile of all frames.
 """
@@ -23,6 +25,7 @@ from spklink.sound.features import DEFAULT
 from spklink.sound.listening import SOUNDS
 
 DETECTOR = DEFAULT.detector
+WITHIN = speech.STRETCHES * speech.ENOUGH  # frames
 
 
 def seconds_before(energy: np.ndarray) -> float:
@@ -32,14 +35,21 @@ def seconds_before(energy: np.ndarray) -> float:
 
 
 def measure(path: Path) -> tuple[list, list]:
-    """(spread, seconds, seconds before) of every channel; (course, alike) of every two."""
+    """(spread, seconds, seconds before, spread within seconds, share of speech) of every channel,
+    the last two nan where it is too short to be judged by them; (course, alike) of every two."""
     tracks = channels_of(path)
     blocks = list(channel_blocks((path,), tracks))
     sound = np.concatenate(blocks)
     levels = [speech.frame_energies(x, DEFAULT.window, DEFAULT.step) for x in sound.T.copy()]
     kept = [speech.speech_frames(level, DETECTOR) for level in levels]
     sides = [
-        (speech.spread(level[mask]), speech.speech_seconds(mask), seconds_before(level))
+        (
+            speech.spread(level[mask]),
+            speech.speech_seconds(mask),
+            seconds_before(level),
+            speech.spread_within(level[mask]) if mask.sum() >= WITHIN else np.nan,
+            mask.mean() if len(mask) >= speech.LONG else np.nan,
+        )
         for level, mask in zip(levels, kept, strict=True)
         if mask.any()
     ]
@@ -64,6 +74,11 @@ def main() -> None:
         print(f"{folder}: {len(files)} files, {len(sides)} channels")
         low = np.sort(sides[:, 0])
         print(f"  spread in dB: smallest {np.round(low[:5], 2)}, median {np.median(low):.2f}")
+        within, share = (column[np.isfinite(column)] for column in sides[:, 3:].T)
+        if len(within):
+            print(f"  spread within seconds: smallest {np.round(np.sort(within)[:5], 2)}")
+        if len(share):
+            print(f"  share of speech: largest {np.round(np.sort(share)[-5:], 2)}")
         moved = sides[:, 1] - sides[:, 2]
         other = np.abs(moved) > 0.005
         print(

@@ -42,12 +42,29 @@ def run(monkeypatch, capsys):
     return call
 
 
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fourteen calls of ten seconds with truth."""
+    from made_calls import write_calls
+
+    return write_calls(tmp_path_factory.mktemp("calls"))
+
+
 @pytest.fixture(scope="session")
 def real_calls() -> Path:
     """The folder of the 420 real calls, where SPKLINK_DATA says that there is one."""
     folder = Path(os.environ.get("SPKLINK_DATA", ""), "harpervalley")
     if "SPKLINK_DATA" not in os.environ or not (folder / "conversations.csv").exists():
         pytest.skip("real calls: SPKLINK_DATA does not name a folder with harpervalley/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def published() -> Path:
+    """The folder of published networks, where SPKLINK_MODELS says that there is one."""
+    folder = Path(os.environ.get("SPKLINK_MODELS", ""))
+    if "SPKLINK_MODELS" not in os.environ or not list(folder.glob("*.onnx")):
+        pytest.skip("networks: SPKLINK_MODELS does not name a folder with .onnx files")
     return folder
 
 

@@ -39,6 +39,7 @@ class Option:
     most: float | None = None
     file: bool = False  # a file or folder; one that also has choices takes these words or a file
     memory: bool = False  # a file that the library also takes from memory, such as a DataFrame
+    ending: str = ""  # of its files; all else is the name of an object, which the library takes too
     flags: tuple[str, ...] = ()  # on the command line, where not simply --the-name
     argument: str = ""  # on the command line an argument, shown under this name
     matters: bool = True  # False: the results are the same whatever it is
@@ -55,6 +56,11 @@ class Option:
     def is_path(self) -> bool:
         """Whether its values are paths: a file that cannot also be a word."""
         return self.file and not self.choices
+
+    def is_object(self, value: Any) -> bool:
+        """Whether a value is the name of something that a program handed over."""
+        free = bool(self.ending) and isinstance(value, str) and value not in self.words()
+        return free and not value.lower().endswith(self.ending)
 
     def about(self) -> str:
         """Its help, with the choices."""
@@ -112,7 +118,8 @@ def checked(name: str, hint: Any, option: Option, value: Any) -> Any:
         return None
     if isinstance(value, Enum):
         value = value.value
-    if option.memory and value is not None and not isinstance(value, (str, os.PathLike)):
+    taken = option.memory or option.ending
+    if taken and value is not None and not isinstance(value, (str, os.PathLike)):
         return value  # whoever reads it says what is wrong with it
     converted = _converted(kinds, value)
     if converted is None:
@@ -136,10 +143,12 @@ def _short(value: Any) -> str:
 
 def _check_choice(name: str, option: Option, value: Any) -> None:
     words = option.words()
-    if words and not option.file and isinstance(value, str) and value not in words:
+    free = option.file and not option.is_object(value)
+    if words and not free and isinstance(value, str) and value not in words:
         near = get_close_matches(value, words, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise SpklinkError(f"{name}: {value!r} is not one of {', '.join(words)}{hint}")
+        there = ", ".join(words) + (f", nor a file {option.ending}" if option.ending else "")
+        raise SpklinkError(f"{name}: {value!r} is not one of {there}{hint}")
 
 
 def _kinds(hint: Any) -> tuple[list[Any], bool]:
@@ -276,7 +285,9 @@ def options_from(kind: type, values: Mapping[str, Any], base: Path) -> dict[str,
     found = {}
     for name, (hint, option) in known.items():
         value = values.get(name, option.default)
-        if option.file and isinstance(value, str) and value not in option.words():
+        if option.is_object(value):
+            found[name] = value
+        elif option.file and isinstance(value, str) and value not in option.words():
             found[name] = base / value
         elif object in _kinds(hint)[0] and not option.file:
             found[name] = value  # the name of what a program handed over
@@ -289,11 +300,12 @@ def plain(option: Option, value: Any, base: Path | None) -> Any:
     """A value as text or number; a path with `/`, relative to `base` where there is one."""
     if isinstance(value, Enum):
         value = value.value
-    if value is None or not option.file or value in option.words():
+    if value is None or not option.file or option.is_object(value) or value in option.words():
         known = value is None or isinstance(value, (bool, int, float, str))
         return value if known else getattr(value, "name", type(value).__name__)
     if not isinstance(value, (str, os.PathLike)):
-        return option.default  # it came from no file: `inputs` of run.json says so
+        # It came from no file: `inputs` of run.json says so.
+        return getattr(value, "name", type(value).__name__) if option.ending else option.default
     text = Path(value).as_posix() if base is None else relative(Path(value), base)
     return f"./{text}" if text.startswith("-") or text in option.words() else text
 

@@ -61,6 +61,9 @@ CountedTable = Annotated[
         argument="[TABLE]",
     ),
 ]
+Model = Annotated[
+    Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
+]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
@@ -198,12 +201,28 @@ class AssignOptions(TypedDict, total=False):
 
 class LinkOptions(TypedDict, total=False):
     recognizer: Annotated[
-        str | object, Option("What compares the voices.", "gmm-ubm", choices=recognizers)
+        str | object,
+        Option(
+            "What compares the voices: gmm-ubm, or a speaker network (model.onnx).",
+            "gmm-ubm",
+            choices=recognizers,
+            file=True,
+            ending=".onnx",
+        ),
     ]
     preset: Annotated[
         str,
         Option(
             "What measured best without labels, or the paper's recipe.", "default", choices=PRESETS
+        ),
+    ]
+    speech: Annotated[
+        str,
+        Option(
+            "What tells speech from pauses: energy, or a network (Silero's .onnx).",
+            "energy",
+            choices=("energy",),
+            file=True,
         ),
     ]
     background: Annotated[
@@ -357,6 +376,7 @@ COMMANDS: dict[str, type] = {
     "link": LinkOptions,
     "calibrate": CalibrateOptions,
     "detect": NoOptions,
+    "recognizers": NoOptions,
     "demo": DemoOptions,
     "report": ReportOptions,
     "evaluate": EvaluateOptions,

@@ -185,7 +185,7 @@ def value_of(option: Option, hint) -> st.SearchStrategy:
     """Anything that an option may be."""
     word = st.text("aé -'\"$;=.0", min_size=1, max_size=6).filter(lambda w: w.strip(". ") == w)
     if option.file and option.words():  # a word or a file
-        return st.sampled_from(option.words()) | word.map("/data/{}".format)
+        return st.sampled_from(option.words()) | word.map(f"/data/{{}}{option.ending}".format)
     if option.file:
         return st.none() | word.map(lambda name: Path("/data", name))
     if option.words():

@@ -18,6 +18,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
     runs.calibrate: ["spklink calibrate conversations.csv --scores scores.csv -o calibration.json"],
     look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
+    look.recognizers: ["spklink recognizers model.onnx", "spklink recognizers"],
     runs.demo: ["spklink demo", "spklink demo --meetings -o meetings-out"],
     look.report: [
         "spklink report results --open",

@@ -1,5 +1,5 @@
-"""Commands that look at something or make something to look at: report, evaluate, detect, check,
-entropy, simulate, paper. What their options are is written in `settings`."""
+"""Commands that look at something or make something to look at: recognizers, report, evaluate,
+detect, check, entropy, simulate, paper. What their options are is written in `settings`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from spklink.settings import (
     EntropyOptions,
     EvaluateOptions,
     Json,
+    Model,
     PaperOptions,
     ReportOptions,
     Results,
@@ -34,6 +35,25 @@ def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -
         show.as_json(found.as_json())
     else:
         measures.detection(found)
+
+
+def recognizers(model: Model = None, *, as_json: Json = False) -> None:
+    """Which recognizers there are, or what is understood of a network, tried on some sound."""
+    from spklink.cli import show, summaries
+    from spklink.runs import recognizers as source
+
+    if model is None:
+        known = source.known()
+        if as_json:
+            show.as_json(known)
+        else:
+            summaries.recognizers(known)
+        return
+    found = source.try_network(model)
+    if as_json:
+        show.as_json(found.as_json())
+    else:
+        summaries.network(found)
 
 
 def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptions]) -> None:

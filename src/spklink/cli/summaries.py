@@ -10,6 +10,7 @@ from spklink.cli.show import number, percent, table, text
 from spklink.words import counted
 
 if TYPE_CHECKING:
+    from spklink.runs.recognizers import Tried
     from spklink.runs.result import Result
     from spklink.worlds.simulate import Simulation
 
@@ -195,3 +196,33 @@ def simulated(made: Simulation, files: Sequence[Path]) -> None:
     )
     for path in files:
         text(f"wrote {path}")
+
+
+def recognizers(known: dict[str, Any]) -> None:
+    """What `--recognizer` can be."""
+    for one in known["recognizers"]:
+        text(f"{one['name']}: {one['about']}")
+    text("model.onnx: a speaker network; spklink recognizers model.onnx tries it")
+    rows = [(one["settings"], one["name"], one["published"]) for one in known["networks"]]
+    table(
+        ["settings", "of", "published at"], rows, title="Networks whose settings are known", left=3
+    )
+
+
+def network(found: Tried) -> None:
+    """What is understood of a network."""
+    text(f"{found.file}: a speaker network; vectors of {found.width} numbers")
+    text(f"takes {'; '.join(found.inputs)}")
+    text(f"gives {'; '.join(found.outputs)}")
+    told = ("input_name", "length_name", "output_name")
+    rows = [
+        (key, "-" if value in (None, "") else value, found.said_by[key])
+        for key, value in found.settings.items()
+        if found.said_by[key] != "default" or key in told
+    ]
+    table(["setting", "value", "said by"], rows, left=3)
+    text(f"tried: {found.seconds:.3f} s for a second of sound")
+    assumed = [key for key, who in found.said_by.items() if who == "assumed"]
+    if assumed:
+        file = Path(found.file).with_suffix(".toml")
+        text(f"note: {', '.join(assumed)} are assumed; {file} can say otherwise")

@@ -42,6 +42,7 @@ from spklink.recognizers.products import Cosine, InnerProduct, Operand, Singles,
 from spklink.sound.features import PRESETS as CEPSTRA
 from spklink.sound.features import Cepstra
 from spklink.sound.listening import Tell
+from spklink.sound.speech import Detector
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,22 @@ DEFAULT = Preset(256, 0.25, "cosine", front_end=CEPSTRA["default"], trainings=8)
 PRESETS = {"default": DEFAULT, "paper": PAPER}
 
 
-def make(preset: str = "default", components: int | None = None) -> GmmUbm:
-    """The recognizer of a preset, perhaps with another number of Gaussians, not yet trained."""
+def make(
+    preset: str = "default", components: int | None = None, speech: Detector | None = None
+) -> GmmUbm:
+    """The recognizer of a preset, perhaps with another number of Gaussians or another detector of
+    speech, not yet trained."""
     if preset not in PRESETS:
         raise SpklinkError(f"preset {preset!r} is not one of {', '.join(PRESETS)}")
+    chosen = PRESETS[preset]
+    if speech is not None:
+        chosen = replace(chosen, front_end=replace(chosen.front_end, detector=speech))
     if components is None:
-        return GmmUbm(PRESETS[preset])
+        return GmmUbm(chosen)
     if components < 1:
         raise SpklinkError(f"--components {components}: at least 1")
     check_frames(MOST_FRAMES, components)  # the most there can be: refused before any listening
-    return GmmUbm(replace(PRESETS[preset], components=components))
+    return GmmUbm(replace(chosen, components=components))
 
 
 @dataclass(frozen=True)

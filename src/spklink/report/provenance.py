@@ -12,6 +12,7 @@ from typing import Any
 
 from spklink.json_files import Each, read_json
 from spklink.options import Option, command_words, plain
+from spklink.recognizers.table import is_network
 from spklink.report.results import Results
 from spklink.runs.stages import Stages
 from spklink.settings import COMMANDS, recognizers
@@ -77,7 +78,8 @@ def _about_the_recognizer(run: Run) -> list[str]:
     """A recognizer in the cache is used again when calls are added: results depend on its past."""
     made, options, told = run.get("recognizer") or {}, run["options"], []
     trained, recordings = made.get("trained_on") or 0, made.get("recordings") or 0
-    if options.get("recognizer") not in recognizers():
+    name = options.get("recognizer")
+    if name not in recognizers() and not is_network(str(name)):
         told.append(
             f"The recognizer ({options.get('recognizer')}) was handed over by a program; the "
             "command line does not know it."

@@ -26,13 +26,13 @@ from spklink.database.conversations import Conversations, read_conversations, wi
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import find_links
 from spklink.database.segments import read_tracks
-from spklink.errors import check_folder
+from spklink.errors import SpklinkError, check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
 from spklink.posterior.posterior import Options
 from spklink.recognizers.recognizer import Recognizer
-from spklink.recognizers.table import make_recognizer
+from spklink.recognizers.table import ENERGY, make_recognizer
 from spklink.recognizers.training import Trained, Trainer, prepare
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
@@ -96,12 +96,23 @@ class Plan:
     @classmethod
     def of(cls, asked: LinkOptions) -> Plan:
         recipe, name = recipe_of(asked["preset"]), asked["recognizer"]
-        own = {"preset": asked["preset"], "components": asked["components"]}
-        recognizer: Any = make_recognizer(name, **own) if isinstance(name, str) else name
+        recognizer = _recognizer(name, asked)
         weight = asked_weight(asked["weight"], asked["beta"])
         recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
         rate = asked_rate(asked["list_errors"])
         return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
+
+
+def _recognizer(name: Any, asked: LinkOptions) -> Recognizer:
+    """The recognizer of this name or file, or the one that a program handed over."""
+    speech = asked["speech"]
+    if isinstance(name, str):
+        own = {"preset": asked["preset"], "components": asked["components"], "speech": speech}
+        return make_recognizer(name, **own)
+    if speech != ENERGY:
+        raise SpklinkError("speech: a recognizer of your own says itself what speech is")
+    found: Recognizer = name
+    return found
 
 
 @dataclass(frozen=True)

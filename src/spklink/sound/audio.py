@@ -43,12 +43,14 @@ FATAL = {
     "steady": "none of the ups and downs of speech: noise, a tone, a hum",
     "changed": "written to, or gone, while it was read",
     "twice": "the same sound in two rows of the table",
+    "network": "a network that answers no numbers",
     "segments": "diarized segments that begin after the end of the recording",
 }
 REMARKS = {
     "truncated": "shorter than its header promises, or damaged from some point on",
     "clipped": f"more than {CLIPPED:.1%} of the samples at full scale",
     "lengths": "the files of a recording differ in length by more than a second",
+    "endless": "never a pause: music or noise, perhaps, rather than one side of a conversation",
     "late": "diarized segments that end more than a second after the recording",
 }
 IDLE = 16 / 32768  # peak to peak; the smallest steps of mu-law and A-law around zero

@@ -33,6 +33,7 @@ from spklink.sound.speech import (
     Framing,
     frame_count,
     frame_energies,
+    is_endless,
     is_steady,
     loudest_other,
     speech_frames,
@@ -69,9 +70,9 @@ def find_speech(
     if turns is not None:
         return _of_turns(turns, tracks, files, framing, block_seconds)
     survey = Survey(tracks)
-    levels, held, again = _gone_by(files, framing, block_seconds, survey)
+    levels, heard, held, again = _gone_by(files, framing, block_seconds, survey)
     kept = [
-        speech_frames(level, framing.detector, loudest_other(levels, k))
+        speech_frames(level, framing.detector, loudest_other(levels, k)) & heard[k]
         for k, level in enumerate(levels)
     ]
     problems = survey.problems()
@@ -86,9 +87,9 @@ def _of_turns(
     turns: Turns, tracks: int, files: tuple[Path, ...], framing: Framing, block_seconds: float
 ) -> Spoken:
     survey = Survey(1, mixed=True)
-    [level], _, again = _gone_by(files, framing, block_seconds, survey)
+    [level], [heard], _, again = _gone_by(files, framing, block_seconds, survey)
     own = own_frames(turns, tracks, framing, len(level))
-    kept = [speech_within(level, framing.detector, mask) for mask in own]
+    kept = [speech_within(level, framing.detector, mask) & heard for mask in own]
     problems = [replace(problem, channel=None) for problem in survey.problems()]
     problems += outside(turns, survey.seconds[0], problems)
     problems += _without_speech([level] * tracks, kept, good_channels(problems, tracks))
@@ -109,9 +110,12 @@ Chunks = Iterable[Samples]
 
 def _gone_by(
     files: tuple[Path, ...], framing: Framing, block_seconds: float, survey: Survey
-) -> tuple[Levels, Chunks, Callable[[], Chunks]]:
-    """The energies of all channels, the chunks that are remembered, and all of them once more."""
+) -> tuple[Levels, list[Mask], Chunks, Callable[[], Chunks]]:
+    """The energies of all channels, where they may be speech, the chunks that are remembered, and
+    all of them once more."""
     energies, held = _Energies(framing), deque[Samples](maxlen=HELD + 1)
+    listener, advance = framing.detector.listener(survey.tracks, framing), CHUNK * framing.step
+    beyond: Samples | None = None  # samples of the last chunk that may be those of a next one
 
     def chunks(survey: Survey) -> Iterator[Samples]:
         blocks = channel_blocks(files, survey.tracks, framing.rate, block_seconds, survey)
@@ -126,7 +130,15 @@ def _gone_by(
     for chunk in chunks(survey):
         energies.add(chunk)
         held.append(chunk)
-    return energies.of(survey.lengths), held, again
+        if listener is not None:
+            listener.add(chunk[:, :advance])
+            beyond = chunk[:, advance:]
+    levels = energies.of(survey.lengths)
+    counts = [len(level) for level in levels]
+    if listener is None or beyond is None:
+        return levels, [np.ones(count, np.bool_) for count in counts], held, again
+    listener.add(beyond)
+    return levels, listener.masks(counts), held, again
 
 
 def chunks_of(blocks: Iterable[Samples], framing: Framing) -> Iterator[Samples]:
@@ -169,9 +181,13 @@ def _sent_twice(
 def _without_speech(
     levels: list[NDArray[np.float32]], kept: list[Mask], good: list[int]
 ) -> list[Problem]:
-    """Channels whose loud frames are all about equally loud."""
-    text = "equally loud all the time: noise, a tone or a hum, not speech"
-    return [Problem("steady", text, k) for k in good if is_steady(levels[k][kept[k]])]
+    """Channels whose loud frames are all about equally loud; and those that never pause."""
+    steady = "equally loud all the time: noise, a tone or a hum, not speech"
+    endless = "never pauses: music or noise, rather than one side of a conversation?"
+    found = [Problem("steady", steady, k) for k in good if is_steady(levels[k][kept[k]])]
+    quiet = {problem.channel for problem in found}
+    loud = [k for k in good if k not in quiet and is_endless(kept[k])]
+    return found + [Problem("endless", endless, k) for k in loud]
 
 
 class ChangedError(SpklinkError):

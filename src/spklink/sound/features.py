@@ -16,7 +16,7 @@ bounded buffers and one energy a frame are held. Cepstra are computed where spee
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class Cepstra(Framing):
 
     @property
     def key(self) -> dict[str, Any]:
-        return {"front_end": "cepstra", "version": VERSION} | asdict(self)
+        return {"front_end": "cepstra", "version": VERSION} | self.settings
 
     def hear(
         self,

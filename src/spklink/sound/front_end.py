@@ -1,7 +1,7 @@
 """What a recognizer wants to hear: a front end turns the speech of a recording into arrays.
 
-One file a front end: `features` (cepstra) and `waveform` (samples). The cache asks a front end for
-a key and for arrays and knows nothing else of it.
+One file a front end: `features` (cepstra), `waveform` (samples), `embedded` (vectors of a network).
+The cache asks a front end for a key and for arrays and knows nothing else of it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Side:
     array: NDArray[np.float32]  # (length, …) of its speech alone, in order of time
     speech_seconds: float
     seconds: float  # of the track
+    sound: str = ""  # the hash of its sound, where the array is no good for that
 
 
 class FrontEnd(Protocol):

@@ -276,7 +276,9 @@ def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, No
         return
     known = [_remembered(job) if few else (None, set()) for job in jobs]
     unheard = [job for job, (one, _) in zip(jobs, known, strict=True) if one is None]
-    helpers, main = 1 if few else workers, home == "__main__"  # only the caller's script has it
+    main = home == "__main__"  # only the caller's script has it
+    heavy = bool(jobs) and getattr(jobs[0].front_end, "heavy", False)
+    helpers = 1 if few and not heavy else max(1, min(workers, len(unheard)))
     with closing(in_processes(listen, unheard, helpers, main=main)) as found:
         for job, (one, damaged) in zip(jobs, known, strict=True):
             if one is None:
@@ -331,7 +333,7 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
         tuple(round(side.speech_seconds, 2) for side in sides),
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
         tuple(one.sha256 for one in prints),
-        tuple(_sound_hash(side.array) for side in sides),
+        tuple(side.sound or _sound_hash(side.array) for side in sides),
     )
     about = {name: getattr(heard, name) for name in KEPT}
     store.write(heard.key, about, {"sides": np.concatenate([side.array for side in sides])})

@@ -11,7 +11,8 @@ Conventions: frame t covers the samples t*step … t*step + window - 1; energies
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 import numba as nb
 import numpy as np
@@ -23,6 +24,10 @@ BURST = 20  # frames; a click is shorter
 # dB. White noise has .8; the least of 840 real sides 3.2 (examples/recording_margins.py).
 STEADY = 2.0
 ENOUGH = 100  # frames, to judge that
+STRETCHES = 10  # of so many frames, to judge it within them: the least of real sides there is 2.8
+# Share of speech in so many frames or more. The most of 840 real sides is .43; that of a person who
+# reads aloud may be 1, but not for so long.
+ENDLESS, LONG = 0.97, 3000
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,25 @@ class Detector:
     below: float = 30.0  # dB under the reference
     floor: float = 10.0  # dB
     louder_by: float | None = None  # dB above all others; None: crosstalk is not rejected
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All that it depends on, for the cache."""
+        return asdict(self)
+
+    def listener(self, tracks: int, framing: Framing) -> Listener | None:
+        """What has to hear the sound itself beside its energies; None: nothing."""
+        return None
+
+
+class Listener(Protocol):
+    """Hears a recording as it goes by."""
+
+    def add(self, sound: NDArray[np.float32]) -> None:
+        """(tracks, samples) more of it."""
+
+    def masks(self, counts: list[int]) -> list[NDArray[np.bool_]]:
+        """Of each track: which of so many frames may be speech."""
 
 
 DEFAULT = Detector()
@@ -45,6 +69,11 @@ class Framing:
 
     detector: Detector = DEFAULT
     rate: int = 8000
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """JSON-able: all fields, of the detector what matters."""
+        return asdict(self) | {"detector": self.detector.key}
 
     @property
     def step(self) -> int:
@@ -95,14 +124,30 @@ def reference_level(energy: NDArray[np.float32], detector: Detector) -> float:
 
 
 def is_steady(energy: NDArray[np.float32]) -> bool:
-    """Whether these frames, all taken for speech, hardly differ in loudness."""
-    return len(energy) >= ENOUGH and spread(energy) < STEADY
+    """Whether these frames, all taken for speech, hardly differ in loudness: all of them, or within
+    most seconds, where the level drifts."""
+    if len(energy) < ENOUGH:
+        return False
+    long = len(energy) >= STRETCHES * ENOUGH
+    return spread(energy) < STEADY or (long and spread_within(energy) < STEADY)
+
+
+def is_endless(kept: NDArray[np.bool_]) -> bool:
+    """Whether a channel never pauses: people do, music and noise need not."""
+    return len(kept) >= LONG and float(kept.mean()) > ENDLESS
 
 
 def spread(energy: NDArray[np.float32]) -> float:
     """From the median to the loudest frames, in dB."""
     middle, loudest = np.percentile(energy, [50.0, 98.0])
     return float(loudest - middle)
+
+
+def spread_within(energy: NDArray[np.float32]) -> float:
+    """The same within a second, on average."""
+    stretches = energy[: len(energy) // ENOUGH * ENOUGH].reshape(-1, ENOUGH)
+    middle, loudest = np.percentile(stretches, [50.0, 98.0], axis=1)
+    return float(np.median(loudest - middle))
 
 
 def loudest_other(energies: list[NDArray[np.float32]], k: int) -> NDArray[np.float32] | None:

@@ -8,7 +8,7 @@ full scale 1.0, at the rate asked for.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class Waveform(Framing):
 
     @property
     def key(self) -> dict[str, Any]:
-        return {"front_end": "waveform", "version": VERSION} | asdict(self)
+        return {"front_end": "waveform", "version": VERSION} | self.settings
 
     def hear(
         self,

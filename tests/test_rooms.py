@@ -14,7 +14,16 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
     *("threads", "processes", "cache", "options", "settings"),
-    *("database", "sound", "recognizers", "scores", "posterior", "calibration", "measures"),
+    *(
+        "database",
+        "formats",
+        "sound",
+        "recognizers",
+        "scores",
+        "posterior",
+        "calibration",
+        "measures",
+    ),
     *("worlds", "runs", "report", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.

@@ -89,6 +89,34 @@ Sides = Annotated[
     TableFile,
     Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True, memory=True),
 ]
+Embeddings = Annotated[
+    TableFile,
+    Option(
+        "Vectors of sides instead of listening: .npz, .csv, .parquet, Kaldi .ark or .scp.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+EmbeddingKeys = Annotated[
+    TableFile,
+    Option(
+        "What the keys of these vectors mean, where they are not conversation-channel: "
+        "key,conversation,channel.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+GivenScores = Annotated[
+    TableFile,
+    Option(
+        "Scores of sides of any recognizer instead of listening, .csv or .npz.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
 Fallback = Annotated[
     SavedFile | None,
     Option(
@@ -204,6 +232,10 @@ class LinkOptions(TypedDict, total=False):
     components: Annotated[
         int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
     ]
+    embeddings: Embeddings
+    embedding_keys: EmbeddingKeys
+    scores: GivenScores
+    sides: Sides
     tracks: Tracks
     known: Known
     claimed: Claimed

@@ -140,6 +140,11 @@ TrustedLists = Annotated[
         0.0,
     ),
 ]
+OnBadAudio = Annotated[
+    str,
+    Option("Stop at bad recordings, or do without them.", "fail", choices=("fail", "skip")),
+]
+MinSpeech = Annotated[float, Option("Seconds of speech a side needs to be used.", 2.0)]
 Weight = Annotated[
     str,
     Option(
@@ -242,11 +247,8 @@ class LinkOptions(TypedDict, total=False):
     key: Annotated[
         TableFile, Option("The truth; only to measure the results.", None, file=True, memory=True)
     ]
-    on_bad_audio: Annotated[
-        str,
-        Option("Stop at bad recordings, or do without them.", "fail", choices=("fail", "skip")),
-    ]
-    min_speech: Annotated[float, Option("Seconds of speech a side needs to be used.", 2.0)]
+    on_bad_audio: OnBadAudio
+    min_speech: MinSpeech
     all_pairs: Annotated[bool, Option("Write the scores of all side pairs.", False)]
     cache: Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
     retrain: Annotated[bool, Option("Train anew on the calls as they are now.", False)]
@@ -277,6 +279,54 @@ class LinkOptions(TypedDict, total=False):
     report: Annotated[
         bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
     ]
+
+
+class CompareOptions(TypedDict, total=False):
+    recognizer: Annotated[
+        tuple[str, ...],
+        Option(
+            "A recognizer, or one with a preset (gmm-ubm:paper); again and again.",
+            None,
+            several=True,
+        ),
+    ]
+    embeddings: Annotated[
+        tuple[str, ...],
+        Option("A file of vectors of sides, as for link; again and again.", None, several=True),
+    ]
+    embedding_keys: EmbeddingKeys
+    scores: Annotated[
+        tuple[str, ...],
+        Option("A file of scores between sides, as for link; again and again.", None, several=True),
+    ]
+    sides: Sides
+    tracks: Tracks
+    known: Known
+    key: Annotated[
+        TableFile,
+        Option(
+            "The truth; without it the runs are held against each other.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    background: Annotated[
+        File,
+        Option("Folder of speech to train on instead of the calls.", None, file=True),
+    ]
+    on_bad_audio: OnBadAudio
+    min_speech: MinSpeech
+    cache: Annotated[
+        File, Option("Folder of the cache that all share (OUT/cache).", None, file=True)
+    ]
+    list_errors: ListErrors
+    method: Method
+    budget_seconds: BudgetSeconds
+    budget_gb: BudgetGb
+    workers: Workers
+    seed: Seed
+    safe_csv: SafeCsv
 
 
 class CalibrateOptions(TypedDict, total=False):
@@ -376,6 +426,7 @@ class NoOptions(TypedDict, total=False):
 COMMANDS: dict[str, type] = {
     "assign": AssignOptions,
     "link": LinkOptions,
+    "compare": CompareOptions,
     "calibrate": CalibrateOptions,
     "detect": NoOptions,
     "demo": DemoOptions,

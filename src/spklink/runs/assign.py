@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Unpack
 
 from spklink.calibration.choice import NONE, Choice, calibrated
+from spklink.calibration.doubts import doubts
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import Labels, read_known
@@ -98,6 +100,9 @@ def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float |
     how = solving(result.options)
     if choice.source == NONE:
         with stages.stage("computing the posterior"):
+            pairs = evidence_pairs(evidence, result.inputs.table("sides"))
+            said = doubts(pairs, evidence.conversations.sides)
+            result = replace(result, notes=[*result.notes, *filter(None, [said])])
             result = with_seating(with_posterior(result, how), rate, how)
             return with_misfits(result, _voices(result))
     with stages.stage("calibrating and linking"):

@@ -33,7 +33,9 @@ TELLING = 12.0
 FLATTEST, STEEPEST = 0.6, 8.0  # slopes of the best line that pass for one
 # A steeper one is still no wonder, if one person usually scores more than this: heavy tails.
 STRONG = 1.5
-FARTHEST = 1.0  # natural logarithms that its even point may be from zero
+# Natural logarithms that its even point may be from zero, and as a share of what one person usually
+# scores above it: in a wide gap between the two classes hardly anything tells where it is.
+FARTHEST, GAP = 1.0, 0.24
 STARTS = (1.0, 3.0)  # slopes in standard deviations of the non-targets
 REMEDY = "learn how to read them with --calibration labelfree, or give them to `link --scores`"
 
@@ -56,7 +58,7 @@ class Line:
             return f"they say too much, about {1.0 / max(self.slope, 1e-9):.2g} times as much"
         if self.slope > STEEPEST and self.usual < STRONG:
             return f"they say too little, about {self.slope:.2g} times"
-        if abs(self.even) > FARTHEST:
+        if abs(self.even) > max(FARTHEST, GAP * (self.usual - self.even)):
             return f"one person is as probable as two at {self.even:+.2g}, not at 0"
         return ""
 

@@ -151,10 +151,10 @@ def _one(job: Job) -> Measures | str:
     if kept is not None and kept["key"] == job.key_hash:
         return Measures(**kept["measures"])
     try:
-        (found,) = in_processes(run_job, [job], 1)
-    except (SpklinkError, OSError, MemoryError, ArithmeticError, LookupError) as error:
-        return str(error) or type(error).__name__
-    except (TypeError, ValueError, RuntimeError) as error:  # of somebody else's model
+        (found,) = in_processes(run_job, [job], 1, parents=True)
+    except SpklinkError as error:
+        return str(error)
+    except Exception as error:  # whatever somebody else's model raises, the others go on
         return f"{type(error).__name__}: {error}"
     return f"its process ended, twice ({found.how})" if isinstance(found, Died) else found
 
@@ -197,7 +197,10 @@ def measures_of(result: Result, job: Job) -> Measures:
         "listening_seconds": round(sum(seconds.get(name, 0.0) for name in LISTENING), 2),
         "peak_memory_bytes": timings["peak_memory_bytes"],
     }
-    return Measures(**plain, **({} if job.key is None else _by_key(result, job.key)))
+    found: dict[str, Any] = plain | ({} if job.key is None else _by_key(result, job.key))
+    for name, value in found.items():
+        found[name] = float(value) if isinstance(value, float) else value  # none of numpy's
+    return Measures(**found)
 
 
 def _of_itself(result: Result, folder: Path) -> dict[str, Any]:

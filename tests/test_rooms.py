@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
-    *("threads", "processes", "cache", "options", "settings"),
+    *("threads", "processes", "cache", "options", "shared_options", "settings"),
     *(
         "database",
         "formats",

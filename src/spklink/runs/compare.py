@@ -242,12 +242,22 @@ def _by_key(result: Result, key: Content) -> dict[str, Any]:
         "cllr": None if detected is None else detected.cllr,
         "min_cllr": None if detected is None else detected.min_cllr,
         "trials": len(targets) + len(others),
-        "cross_entropy_bits": getattr(row, "cross_entropy_bits", None),
-        "confusion": getattr(row, "confusion", None),
-        "clique_error_rate": getattr(row, "clique_error_rate", None),
+        **{
+            name: _middle(row, name)
+            for name in ("cross_entropy_bits", "confusion", "clique_error_rate")
+        },
         "expected_wrong": expected,
         "wrong": wrong,
     }
+
+
+def _middle(row: Any, name: str) -> float | None:
+    """A figure of a row; the middle of its interval where it is not exact."""
+    value = getattr(row, name, None)
+    if value is None and name in getattr(row, "intervals", {}):
+        low, high = row.intervals[name]
+        value = (low + high) / 2.0
+    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def _ratios(result: Result) -> SideScores:

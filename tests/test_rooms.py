@@ -13,8 +13,17 @@ SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
-    *("onnx_files", "threads", "processes", "cache", "options", "settings"),
-    *("database", "sound", "recognizers", "scores", "posterior", "calibration", "measures"),
+    *("onnx_files", "threads", "processes", "cache", "options", "shared_options", "settings"),
+    *(
+        "database",
+        "formats",
+        "sound",
+        "recognizers",
+        "scores",
+        "posterior",
+        "calibration",
+        "measures",
+    ),
     *("worlds", "runs", "report", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.

@@ -1,8 +1,8 @@
 """spklink: who is on which channel of every two-channel call, with probabilities one can trust.
 
-Jobs, as on the command line: link, assign, calibrate, evaluate, consistency, detect, write_report,
-check, simulate, load. Pieces to build on: tables, links, cliques, models, posteriors. The names
-load on first use, so that importing the package (and `spklink --help`) is instant.
+Jobs, as on the command line: link, assign, compare, calibrate, evaluate, consistency, detect,
+write_report, check, simulate, load. Pieces to build on: tables, links, cliques, models, posteriors.
+The names load on first use, so that importing the package (and `spklink --help`) is instant.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spklink.runs.assign import assign as assign
     from spklink.runs.calibrate import calibrate as calibrate
     from spklink.runs.check import check as check
+    from spklink.runs.compare import compare as compare
     from spklink.runs.folder import load as load
     from spklink.runs.link import link as link
     from spklink.runs.measure import consistency as consistency
@@ -64,6 +65,7 @@ else:  # where each name is; a test holds this against the lines above
         "assign": "runs.assign",
         "calibrate": "runs.calibrate",
         "check": "runs.check",
+        "compare": "runs.compare",
         "load": "runs.folder",
         "link": "runs.link",
         "consistency": "runs.measure",
@@ -101,6 +103,7 @@ __all__ = [
     "build_model",
     "calibrate",
     "check",
+    "compare",
     "consistency",
     "detect",
     "evaluate",

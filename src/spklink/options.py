@@ -42,6 +42,7 @@ class Option:
     ending: str = ""  # of its files; all else is the name of an object, which the library takes too
     flags: tuple[str, ...] = ()  # on the command line, where not simply --the-name
     argument: str = ""  # on the command line an argument, shown under this name
+    several: bool = False  # may be given again and again: a tuple of values
     matters: bool = True  # False: the results are the same whatever it is
 
     def words(self) -> tuple[str, ...]:
@@ -111,6 +112,8 @@ def checked(name: str, hint: Any, option: Option, value: Any) -> Any:
     """One value as the library uses it: a plain word, a number, a Path; or an error."""
     if value is REQUIRED:
         raise SpklinkError(f"{name}: is missing; {option.help}")
+    if option.several:
+        return _several(name, option, value)
     kinds, optional = _kinds(hint)
     if option.file:
         kinds = [Path] if option.is_path else [str]
@@ -131,6 +134,16 @@ def checked(name: str, hint: Any, option: Option, value: Any) -> Any:
     if option.most is not None and converted > option.most:
         raise SpklinkError(f"{name}: {_short(value)} is too large; at most {option.most:g}")
     return converted
+
+
+def _several(name: str, option: Option, value: Any) -> tuple[Any, ...]:
+    """All values of an option that may be given again and again; one alone is one of them."""
+    one = isinstance(value, (str, os.PathLike))
+    values = () if value is None else (value,) if one else tuple(value)
+    for given in values:
+        if _str(given) is None:
+            raise SpklinkError(f"{name}: {_short(given)} is not text")
+    return tuple(str(_str(given)) for given in values)
 
 
 def _short(value: Any) -> str:
@@ -253,6 +266,10 @@ def command_words(kind: type, options: Mapping[str, Any], base: Path | None) -> 
     """
     words: list[str] = []
     for name, (_, option) in options_of(kind).items():
+        if option.several:
+            for one in options.get(name) or ():
+                words += [option.flags_of(name)[0], quote(str(one))]
+            continue
         value = plain(option, options.get(name, option.default), base)
         if value != plain(option, option.default, None):
             words += _words(option.flags_of(name), value)
@@ -300,6 +317,8 @@ def plain(option: Option, value: Any, base: Path | None) -> Any:
     """A value as text or number; a path with `/`, relative to `base` where there is one."""
     if isinstance(value, Enum):
         value = value.value
+    if option.several:
+        return list(value or ())
     if value is None or not option.file or option.is_object(value) or value in option.words():
         known = value is None or isinstance(value, (bool, int, float, str))
         return value if known else getattr(value, "name", type(value).__name__)

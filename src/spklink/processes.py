@@ -43,11 +43,17 @@ class Died:
 
 
 def in_processes(
-    work: Callable[[Item], Result], items: Sequence[Item], count: int, *, main: bool = False
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    count: int,
+    *,
+    main: bool = False,
+    parents: bool = False,
 ) -> Generator[Result | Died, None, None]:
     """work(item) in so many processes, results in the order of the items, few of them held. With
-    `main` they run the caller's script: for objects whose class only that has."""
-    crew = _Crew(work, items, min(count, MOST), main)
+    `main` they run the caller's script: for objects whose class only that has; `parents` may have
+    helpers of their own."""
+    crew = _Crew(work, items, min(count, MOST), main, parents)
     try:
         for index in range(len(items)):
             good, value = crew.outcome(index)
@@ -61,11 +67,11 @@ def in_processes(
 class _Helper:
     """A process, and the index of the item it is at."""
 
-    def __init__(self, work: Callable[[Any], Any], main: bool) -> None:
+    def __init__(self, work: Callable[[Any], Any], main: bool, parent: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self.index, self.ready = -1, False
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=not parent)
         with nullcontext() if main else without_main(), _interrupts_held():
             self.process.start()
         theirs.close()
@@ -92,9 +98,15 @@ class _Crew(Generic[Item, Result]):
     """All helpers, what they are at, and what they have found."""
 
     def __init__(
-        self, work: Callable[[Item], Result], items: Sequence[Item], count: int, main: bool
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        count: int,
+        main: bool,
+        parents: bool,
     ) -> None:
-        self.work, self.items, self.count, self.main = work, items, count, main
+        self.work, self.items, self.count = work, items, count
+        self.main, self.parents = main, parents
         self.waiting = deque(range(len(items)))
         self.suspects: deque[int] = deque()  # to be tried alone
         self.tried: set[int] = set()  # those that a helper died of
@@ -117,11 +129,11 @@ class _Crew(Generic[Item, Result]):
             return
         if self.suspects:
             if not self.busy:
-                self._give(_Helper(self.work, self.main), self.suspects.popleft())
+                self._give(_Helper(self.work, self.main, self.parents), self.suspects.popleft())
             return
         last = index + AHEAD * self.count
         while self.waiting and self.waiting[0] < last and len(self.busy) < self.count:
-            helper = self.idle.pop() if self.idle else _Helper(self.work, self.main)
+            helper = self.idle.pop() if self.idle else _Helper(self.work, self.main, self.parents)
             self._give(helper, self.waiting.popleft())
 
     def _give(self, helper: _Helper, index: int) -> None:

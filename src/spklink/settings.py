@@ -6,10 +6,8 @@ the keyword arguments of the library function of that name. `resolved` checks th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
@@ -18,22 +16,40 @@ from spklink.options import described as described
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.shared_options import (
+    Beta,
+    BudgetGb,
+    BudgetSeconds,
+    Claimed,
+    Eer,
+    EmbeddingKeys,
+    Embeddings,
+    Fallback,
+    GivenScores,
+    Kind,
+    Known,
+    ListErrors,
+    Method,
+    MinSpeech,
+    OnBadAudio,
+    SafeCsv,
+    SavedFile,
+    Seed,
+    Sides,
+    SplitSpeakers,
+    TableFile,
+    Tracks,
+    TrustedLists,
+    Weight,
+    Workers,
+    World,
+    WrongLists,
+)
+from spklink.shared_options import File as File
 
 LABELFREE, NONE = "labelfree", "none"
 MOST_SIMULATED = 10**6  # conversations or databases: more take days, and more memory than there is
 MOST_COUNTED = 10**9  # conversations whose entropies are computed: floats tell no more apart
-
-
-def methods() -> tuple[str, ...]:
-    from spklink.posterior.inference.table import names
-
-    return names()
-
-
-def kinds() -> tuple[str, ...]:
-    from spklink.calibration.table import KINDS
-
-    return tuple(KINDS)
 
 
 def recognizers() -> tuple[str, ...]:
@@ -41,10 +57,6 @@ def recognizers() -> tuple[str, ...]:
 
     return tuple(RECOGNIZERS)
 
-
-File = str | PathLike[str] | None
-SavedFile = str | PathLike[str] | Mapping[str, Any]  # a calibration, or what `calibrate` returned
-TableFile = Any  # a file, and in the library also a DataFrame or rows
 
 # What commands take beside the options of the library.
 
@@ -82,96 +94,6 @@ DemoOut = Annotated[
     ),
 ]
 Json = Annotated[bool, Option("Print JSON for machines.", False, flags=("--json",))]
-
-# Options that several commands share.
-
-Kind = Annotated[
-    str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
-]
-Sides = Annotated[
-    TableFile,
-    Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True, memory=True),
-]
-Fallback = Annotated[
-    SavedFile | None,
-    Option(
-        "Saved calibration for a database that teaches too little.", None, file=True, memory=True
-    ),
-]
-WrongLists = Annotated[float, Option("Share of pairs wrongly listed as one person.", 0.0)]
-ListErrors = Annotated[
-    str | float,
-    Option(
-        "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
-        "estimate it from the voices.",
-        "auto",
-    ),
-]
-TrustedLists = Annotated[
-    str | float,
-    Option(
-        "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
-        "estimate it from the scores.",
-        0.0,
-    ),
-]
-SplitSpeakers = Annotated[
-    float,
-    Option(
-        "How often somebody is on two tracks of a conversation, as where a diarizer has split a "
-        "voice: a rate, 0 for never.",
-        0.0,
-    ),
-]
-Weight = Annotated[
-    str,
-    Option(
-        "How the pairs of a speaker's calls count; auto: as in the paper, unless known "
-        "channels ask for another.",
-        "auto",
-        choices=("auto", "paper", "chain", "book"),
-    ),
-]
-Beta = Annotated[
-    float | None,
-    Option("Between/within-speaker variance ratio, for --weight book.", None),
-]
-Known = Annotated[
-    TableFile,
-    Option(
-        "Known channels: conversation,channel,speaker[,probability].", None, file=True, memory=True
-    ),
-]
-Claimed = Annotated[
-    TableFile,
-    Option("Claims to check: conversation,channel,speaker.", None, file=True, memory=True),
-]
-Tracks = Annotated[
-    TableFile,
-    Option(
-        "Who speaks when in recordings of one channel: conversation,track,start,end, or RTTM.",
-        None,
-        file=True,
-        memory=True,
-    ),
-]
-Method = Annotated[
-    str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
-]
-BudgetSeconds = Annotated[float, Option("Predicted seconds one clique may cost.", 60.0)]
-BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4.0)]
-Workers = Annotated[
-    int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
-]
-Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0, most=2**128 - 1)]
-SafeCsv = Annotated[
-    bool,
-    Option("Mark names that a spreadsheet would run (=, +, -, @) with an apostrophe.", False),
-]
-World = Annotated[
-    str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
-]
-Eer = Annotated[float, Option("Equal error rate of the scores, in per cent.", 7.0)]
 
 PRESETS = ("default", "paper")
 CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
@@ -232,17 +154,18 @@ class LinkOptions(TypedDict, total=False):
     components: Annotated[
         int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
     ]
+    embeddings: Embeddings
+    embedding_keys: EmbeddingKeys
+    scores: GivenScores
+    sides: Sides
     tracks: Tracks
     known: Known
     claimed: Claimed
     key: Annotated[
         TableFile, Option("The truth; only to measure the results.", None, file=True, memory=True)
     ]
-    on_bad_audio: Annotated[
-        str,
-        Option("Stop at bad recordings, or do without them.", "fail", choices=("fail", "skip")),
-    ]
-    min_speech: Annotated[float, Option("Seconds of speech a side needs to be used.", 2.0)]
+    on_bad_audio: OnBadAudio
+    min_speech: MinSpeech
     all_pairs: Annotated[bool, Option("Write the scores of all side pairs.", False)]
     cache: Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
     retrain: Annotated[bool, Option("Train anew on the calls as they are now.", False)]
@@ -274,6 +197,54 @@ class LinkOptions(TypedDict, total=False):
     report: Annotated[
         bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
     ]
+
+
+class CompareOptions(TypedDict, total=False):
+    recognizer: Annotated[
+        tuple[str, ...],
+        Option(
+            "A recognizer, or one with a preset (gmm-ubm:paper); again and again.",
+            None,
+            several=True,
+        ),
+    ]
+    embeddings: Annotated[
+        tuple[str, ...],
+        Option("A file of vectors of sides, as for link; again and again.", None, several=True),
+    ]
+    embedding_keys: EmbeddingKeys
+    scores: Annotated[
+        tuple[str, ...],
+        Option("A file of scores between sides, as for link; again and again.", None, several=True),
+    ]
+    sides: Sides
+    tracks: Tracks
+    known: Known
+    key: Annotated[
+        TableFile,
+        Option(
+            "The truth; without it the runs are held against each other.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    background: Annotated[
+        File,
+        Option("Folder of speech to train on instead of the calls.", None, file=True),
+    ]
+    on_bad_audio: OnBadAudio
+    min_speech: MinSpeech
+    cache: Annotated[
+        File, Option("Folder of the cache that all share (OUT/cache).", None, file=True)
+    ]
+    list_errors: ListErrors
+    method: Method
+    budget_seconds: BudgetSeconds
+    budget_gb: BudgetGb
+    workers: Workers
+    seed: Seed
+    safe_csv: SafeCsv
 
 
 class CalibrateOptions(TypedDict, total=False):
@@ -374,6 +345,7 @@ class NoOptions(TypedDict, total=False):
 COMMANDS: dict[str, type] = {
     "assign": AssignOptions,
     "link": LinkOptions,
+    "compare": CompareOptions,
     "calibrate": CalibrateOptions,
     "detect": NoOptions,
     "recognizers": NoOptions,

@@ -365,4 +365,4 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any,
 def probability_text(value: float) -> Probability:
     """A probability for a table: ten significant digits, never rounded up to certainty."""
     short = f"{value:.10g}"
-    return Probability(repr(value) if value < 1.0 and float(short) == 1.0 else short)
+    return Probability(repr(float(value)) if value < 1.0 and float(short) == 1.0 else short)

@@ -60,7 +60,7 @@ def make_pairs(
     with a side that cannot be used are left out."""
     sides = conversations.sides
     places = candidates(links, sides)
-    if seconds is None or usable is None:
+    if usable is None:
         return Pairs(links, places, scores, np.ones(len(scores), np.bool_), non_targets)
     one, two = needed_sides(links, sides)
     non_targets = non_targets.chosen(usable[non_targets.side_1] & usable[non_targets.side_2])
@@ -70,6 +70,8 @@ def make_pairs(
         scores=scores,
         usable=usable[one] & usable[two],
         non_targets=non_targets,
-        speech=pair_speech(seconds, one, two),
-        non_target_speech=pair_speech(seconds, non_targets.side_1, non_targets.side_2),
+        speech=None if seconds is None else pair_speech(seconds, one, two),
+        non_target_speech=None
+        if seconds is None
+        else pair_speech(seconds, non_targets.side_1, non_targets.side_2),
     )

@@ -16,6 +16,10 @@ from spklink.cli.parameters import parsed
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.compare: [
+        "spklink compare conversations.csv --recognizer gmm-ubm --embeddings vectors.npz -o both",
+        "spklink compare conversations.csv --recognizer gmm-ubm:paper --scores scores.csv -o other",
+    ],
     runs.calibrate: ["spklink calibrate conversations.csv --scores scores.csv -o calibration.json"],
     look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
     look.recognizers: ["spklink recognizers model.onnx", "spklink recognizers"],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isinf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spklink.cli.show import number, paragraph, percent, table, text
+from spklink.words import counted
 
 if TYPE_CHECKING:
     from spklink.measures.detection import Detection
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from spklink.measures.evaluation import Evaluation, Row
     from spklink.measures.reliability import Marginals, Reliability
     from spklink.measures.seats import SeatEvaluation, SeatRow
+    from spklink.runs.comparison import Compared, Comparison
     from spklink.runs.paper import SimulatedRow
 
 
@@ -298,3 +301,51 @@ def levels(rows: Sequence[Level], title: str) -> None:
         title=title,
         left=2,
     )
+
+
+def comparison(found: Comparison, out: Path, page: Path) -> None:
+    """Several recognizers side by side: what needs a key, then what does not."""
+    runs = [one for one in found.runs if not one.failed]
+    keyed = any(one.measures.trials is not None for one in runs)
+    if keyed:
+        table(
+            ["recognizer", "EER", "Cllr", "min Cllr", "bits", "F", "E", "expected wrong", "wrong"],
+            [_keyed(one) for one in runs],
+            title="Against the key",
+        )
+    table(
+        ["recognizer", "evidence", "expected errors", "settled", "disputed", "seconds", "GB"],
+        [_unkeyed(one) for one in runs],
+        title="Without a key",
+    )
+    for note in found.notes:
+        text(f"note: {note}")
+    text(f"{counted(len(found.places), 'track')} in dispute: {out / 'disagreements.csv'}")
+    text(f"all figures: {out / 'compare.csv'}, {page}")
+
+
+def _keyed(one: Compared) -> list[Any]:
+    m = one.measures
+    return [
+        one.name,
+        percent(m.eer, 2),
+        *(number(value, 4) for value in (m.cllr, m.min_cllr, m.cross_entropy_bits)),
+        number(m.confusion, 3),
+        percent(m.clique_error_rate, 2),
+        number(m.expected_wrong, 2),
+        m.wrong,
+    ]
+
+
+def _unkeyed(one: Compared) -> list[Any]:
+    m = one.measures
+    size = None if m.peak_memory_bytes is None else m.peak_memory_bytes / 1e9
+    return [
+        one.name,
+        number(m.evidence_bits, 2),
+        number(m.expected_errors, 2),
+        f"{m.settled} of {m.tracks}",
+        one.disagreements,
+        number(m.seconds, 1),
+        number(size, 2),
+    ]

@@ -1,4 +1,4 @@
-"""Commands that do the work: link, assign, calibrate, demo.
+"""Commands that do the work: link, assign, compare, calibrate, demo.
 
 Each checks where its results go before it begins, calls one function of the library, and shows
 what came out. What their options are is written in `settings`.
@@ -13,6 +13,7 @@ from spklink.errors import check_file, check_folder
 from spklink.settings import (
     AssignOptions,
     CalibrateOptions,
+    CompareOptions,
     DemoOptions,
     DemoOut,
     Json,
@@ -77,6 +78,26 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
             )
         if not as_json:
             show.text(f"report: {page}")
+
+
+def compare(
+    table: Table, out: Out, *, as_json: Json = False, **options: Unpack[CompareOptions]
+) -> None:
+    """Link with several recognizers and hold them against each other: one table, one picture a
+    measure, and every track on which they disagree."""
+    check_folder(out)
+    from spklink.cli import measures, show
+    from spklink.report.comparison import write_comparison
+    from spklink.runs.compare import compare as run
+
+    with show.stages_on_stderr() as stages:
+        found = run(table, out, stages=stages, **options)
+        with stages.stage("drawing the figures"):
+            page = write_comparison(found, out)
+    if as_json:
+        show.as_json(found.as_json() | {"out": str(out), "page": str(page)})
+    else:
+        measures.comparison(found, out, page)
 
 
 def calibrate(

@@ -94,10 +94,8 @@ def linked(found: Result, out: Path) -> None:
     assert found.listening is not None
     speech, suspects = found.listening.speech, found.listening.suspects
     unused = [mark for mark in speech.marks if mark]
-    text(
-        f"{len(speech.marks)} sides, {speech.seconds.sum() / 3600:.2f} hours of speech, "
-        f"{len(unused)} sides not used"
-    )
+    hours = f"{speech.seconds.sum() / 3600:.2f} hours of speech, " if speech.known else ""
+    text(f"{len(speech.marks)} sides, {hours}{len(unused)} sides not used")
     for kind in sorted(set(unused)):
         text(f"  {unused.count(kind)} {kind}: see {out / 'sides.csv'}")
     assigned(found, out)

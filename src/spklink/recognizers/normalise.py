@@ -62,22 +62,26 @@ def fit(
     *,
     seed: int,
     order: Sides | None = None,
+    pool: Sides | None = None,
 ) -> Normaliser:
     """mu and sigma of all sides.
 
-    `table(rows, columns)` gives the scores between two lists of sides; `usable` (S,) is false for
-    bad sides; `order` lists all sides in the order they are drawn and worked on in.
+    `table(rows, columns)` gives the scores between two lists of sides, NaN where there is none;
+    `usable` (S,) is false for bad sides; `order` lists all sides in the order they are drawn and
+    worked on in; `pool` are the sides of all cohorts, where they are chosen already.
     """
     order = np.arange(len(usable)) if order is None else order
-    sides, pool = len(usable), choose_pool(usable, POOL, seed, order)
+    sides, pool = len(usable), choose_pool(usable, POOL, seed, order) if pool is None else pool
     centre, scale = np.zeros(sides), np.ones(sides)
     size = np.zeros(sides, np.int64)
     for begin in range(0, sides, ROWS):
         rows = order[begin : begin + ROWS]
         allowed = are_strangers(conversations, rows, pool)
+        if (allowed.sum(1) >= SMALLEST).any():
+            scores = table(rows, pool)
+            allowed &= ~np.isnan(scores)
+            centre[rows], scale[rows] = highest_moments(scores, allowed)
         size[rows] = allowed.sum(1)
-        if (size[rows] >= SMALLEST).any():
-            centre[rows], scale[rows] = highest_moments(table(rows, pool), allowed)
     return _settled(centre, scale, size, usable)
 
 

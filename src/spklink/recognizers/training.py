@@ -188,7 +188,7 @@ def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Single
     for m, found in enumerate(in_order(work, range(total), trainer.threads)):
         if found is not None:
             if vectors is None:
-                vectors = _room((len(sound.sides), found.shape[1]), folder)
+                vectors = room((len(sound.sides), found.shape[1]), folder)
             vectors[row[sound.sides.of(m)]] = found
         trainer.told(m + 1, total)
     if vectors is None:
@@ -215,7 +215,7 @@ def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, store: Store)
     return vectors
 
 
-def _room(shape: tuple[int, int], folder: Path) -> Singles:
+def room(shape: tuple[int, int], folder: Path) -> Singles:
     """Memory for the vectors of all sides, on the disk of the cache where there are very many."""
     if 4 * shape[0] * shape[1] <= IN_MEMORY:
         return np.zeros(shape, np.float32)

@@ -138,7 +138,8 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
         }
         if results.speech is not None:
             sides = results.table.sides.of(m)
-            row["speech_seconds"] = results.speech.seconds[sides].tolist()
+            if results.speech.known:
+                row["speech_seconds"] = results.speech.seconds[sides].tolist()
             row["marks"] = results.speech.marks[sides]
         rows.append(row)
     return rows

@@ -189,7 +189,7 @@ def _costs(found: Any, calibrated: bool) -> list[float | None]:
 
 def speech(results: Results) -> Table | None:
     """Sides by their seconds of speech, used and not."""
-    if results.speech is None:
+    if results.speech is None or not results.speech.known:
         return None
     seconds, usable = results.speech.seconds, results.usable()
     edges = _speech_edges(float(seconds.max(initial=0.0)))

@@ -52,8 +52,9 @@ class Results:
 
     @property
     def linked(self) -> bool:
-        """Whether recordings were listened to (`link`), not scores read (`assign`)."""
-        return bool(self.run["command"] == "link")
+        """Whether recordings were listened to, not vectors or scores read."""
+        given = {"embeddings", "scores"} & set(self.run["inputs"])
+        return bool(self.run["command"] == "link" and not given)
 
     @property
     def table(self) -> Conversations:

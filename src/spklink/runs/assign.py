@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
 from spklink.calibration.choice import NONE, Choice, calibrated
+from spklink.calibration.doubts import doubts
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.labels import Labels, read_known
@@ -31,6 +30,7 @@ from spklink.runs.seated import (
 )
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_scores
+from spklink.scores.lookup import Lookup
 from spklink.settings import AssignOptions
 from spklink.sound.speech_table import read_speech_table
 from spklink.tables import Table
@@ -101,6 +101,9 @@ def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float |
     how = solving(result.options)
     if choice.source == NONE:
         with stages.stage("computing the posterior"):
+            pairs = evidence_pairs(evidence, result.inputs.table("sides"))
+            said = doubts(pairs, evidence.conversations.sides)
+            result = replace(result, notes=[*result.notes, *filter(None, [said])])
             result = with_seating(with_posterior(result, how), rate, how)
             return with_misfits(result, _voices(result))
     with stages.stage("calibrating and linking"):
@@ -122,19 +125,7 @@ def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float |
 
 def _voices(result: Result) -> Voices:
     """Log-likelihood-ratios of the pairs of sides that were kept of the scores; NaN elsewhere."""
-    kept, sides = result.evidence.ratios(), np.int64(len(result.conversations.sides))
-    key = np.minimum(kept.side_1, kept.side_2) * sides + np.maximum(kept.side_1, kept.side_2)
-    order = np.argsort(key, kind="stable")
-    key, score = key[order], kept.score[order]
-
-    def voices(side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> NDArray[np.float64]:
-        wanted = np.minimum(side_1, side_2) * sides + np.maximum(side_1, side_2)
-        at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
-        if not len(key):
-            return np.full(len(wanted), np.nan)
-        return np.where(key[at] == wanted, score[at], np.nan)
-
-    return voices
+    return Lookup(result.evidence.ratios(), len(result.conversations.sides))
 
 
 def evidence_pairs(evidence: Evidence, sides: Table | None) -> Pairs:

@@ -382,7 +382,7 @@ def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Liste
     read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
     suspects = _there(folder / "suspects.csv")
     return Listening(
-        speech=read_speech_table(read(folder / "sides.csv"), table),
+        speech=read_speech_table(read(folder / "sides.csv"), table, unknown=True),
         problems=read_cells(read(folder / "problems.csv"), dict.fromkeys(PROBLEMS, str)),
         recognizer=run["recognizer"],
         suspects=None if suspects is None else read_suspects(read(suspects), table),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,10 @@ class Inputs:
         """A table as it was read; None where none was given."""
         found = self.given.get(name, self.measured_by.get(name))
         return found if isinstance(found, Content) else None
+
+    def with_files(self, more: Mapping[str, Given | Passing]) -> Inputs:
+        """With files that were read on the way."""
+        return replace(self, given={**self.given, **more})
 
     def as_json(self, folder: Path) -> dict[str, dict[str, str | None]]:
         """Where each file is, seen from a folder, and its hash."""

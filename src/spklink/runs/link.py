@@ -1,5 +1,7 @@
 """The main job: from recordings and a table to who is on which channel.
 
+(Or from vectors or scores of sides that somebody else computed: module `sources`.)
+
 listen → train the recognizer → a vector a side → scores → calibration → posterior → results. Every
 stage leaves its outcome in a cache under a name that is the hash of all it depends on, so the same
 command after a kill, or with ten more calls, does only what is missing, to the same bytes.
@@ -22,9 +24,10 @@ from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
+from spklink.calibration.table import find_kind
 from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.labels import Labels, read_claims, read_key
-from spklink.database.links import find_links
+from spklink.database.links import Links, find_links
 from spklink.database.segments import read_tracks
 from spklink.errors import SpklinkError, check_folder
 from spklink.options import described, resolved
@@ -33,11 +36,11 @@ from spklink.posterior.list_errors import asked_rate
 from spklink.posterior.posterior import Options
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import ENERGY, make_recognizer
-from spklink.recognizers.training import Trained, Trainer, prepare
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
+from spklink.runs.given_scores import GivenScorer
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.names import Voices
 from spklink.runs.recipe import Recipe, recipe_of
@@ -49,10 +52,11 @@ from spklink.runs.seated import (
     with_misfits,
     with_seating,
 )
+from spklink.runs.sources import Source, given_embeddings, given_scores, is_given, listened
 from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
-from spklink.sound.listening import Sound, hear, problem_rows
+from spklink.sound.listening import Sound, problem_rows
 from spklink.tables import Table
 
 
@@ -68,7 +72,9 @@ def link(
 
     `table` is a file, a DataFrame or rows. With `out` everything is also written to that folder,
     and what was heard is kept there; without it, and without a `cache`, nothing is kept.
-    `recognizer` may also be an object of your own (see spklink.recognizers.recognizer).
+    `recognizer` may also be an object of your own (see spklink.recognizers.recognizer);
+    `embeddings` a file, a DataFrame, a mapping of arrays or an array of all sides in table order;
+    `scores` whatever `assign` takes.
     """
     asked, stages = resolved(LinkOptions, options), stages or Stages()
     folder = None if out is None else check_folder(out)
@@ -86,7 +92,7 @@ def link(
 class Plan:
     """What the options ask for, checked before any listening."""
 
-    recognizer: Recognizer
+    recognizer: Recognizer | None  # None: vectors or scores are given
     recipe: Recipe
     choice: Choice
     weight: Weight | None  # None: the paper's, unless known channels ask for another
@@ -96,11 +102,18 @@ class Plan:
     @classmethod
     def of(cls, asked: LinkOptions) -> Plan:
         recipe, name = recipe_of(asked["preset"]), asked["recognizer"]
-        recognizer = _recognizer(name, asked)
+        recognizer = None if is_given(asked) else _recognizer(name, asked)
         weight = asked_weight(asked["weight"], asked["beta"])
         recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
         rate = asked_rate(asked["list_errors"])
         return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
+
+    def without_seconds(self, asked: LinkOptions) -> Plan:
+        """The same where nobody knows the seconds of speech: unless a kind of calibration is asked
+        for, one that does without them."""
+        if asked["kind"] is not None or not find_kind(self.recipe.kind).needs_speech:
+            return self
+        return replace(self, choice=replace(self.choice, kind=None))
 
 
 def _recognizer(name: Any, asked: LinkOptions) -> Recognizer:
@@ -126,7 +139,8 @@ class Case:
 
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
-        tables = {"conversations": table, "known": asked["known"], "claimed": asked["claimed"]}
+        names = ("known", "claimed", "sides", "embedding_keys")
+        tables = {"conversations": table} | {name: asked[name] for name in names}  # type: ignore[literal-required]
         if asked["tracks"] is not None:
             tables["tracks"] = read_tracks(asked["tracks"])
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
@@ -156,21 +170,24 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
 
 
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
-    sound, trained = _listen(case.conversations, plan, cache, asked, stages)
+    consecutive = plan.weight is not None and plan.weight.consecutive
+    links = find_links(case.conversations, consecutive=consecutive)
+    source = _source(case, plan, links, cache, asked, stages)
+    sound = source.sound
+    if sound.known_seconds() is None:
+        plan = plan.without_seconds(asked)
     with stages.stage("scoring"):
-        consecutive = plan.weight is not None and plan.weight.consecutive
-        links = find_links(case.conversations, consecutive=consecutive)
-        scorer = Scorer(case.conversations, sound, trained, plan.how.seed, plan.how.workers)
-        scorer = scorer.normalised() if plan.recipe.normalise else scorer
+        scorer = source.scorer.normalised() if plan.recipe.normalise else source.scorer
         pairs = scorer.pairs(links)
     with stages.stage("calibrating and linking"):
         compared = compare(case, plan, scorer, pairs, stages)
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
-    told = (scorer.note, compared.note, damage_note(sound.store.damaged))
+    told = (source.note, scorer.note, compared.note, damage_note(sound.store.damaged))
     notes = [text for text in told if text]
-    result = Result("link", asked, case.inputs, evidence, notes=notes, stages=stages)
+    inputs = case.inputs.with_files(source.files)
+    result = Result("link", asked, inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
     with stages.stage("looking for wrong lists"):
         result = with_seating(result, plan.rate, plan.how)
@@ -180,51 +197,35 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
         every = compared.scorer.everything()
         scores = replace(scores, others=len(every) - len(scores.needed))
         result = replace(result, raw=every, evidence=replace(result.evidence, scores=scores))
-    return replace(result, listening=_listening(result, case, plan, sound, trained))
+    return replace(result, listening=_listening(result, case, plan, source))
 
 
-def _listen(
-    conversations: Conversations, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages
-) -> tuple[Sound, Trained | None]:
-    """What the recognizer hears of every side, and its vectors; no vectors where all recordings
-    are bad and may be."""
-    skip_bad, background = asked["on_bad_audio"] == "skip", asked["background"]
-    with stages.stage("listening"):
-        sound = hear(
-            conversations,
-            plan.recognizer.front_end,
-            cache / "features",
-            min_speech=asked["min_speech"],
-            skip_bad=skip_bad,
-            workers=plan.how.workers,
-            tell=stages.progress,
-        )
-    if skip_bad and not sound.usable.any():
-        return sound, None
-    with stages.stage("training the recognizer"):
-        trainer = Trainer(
-            cache,
-            background=None if background is None else Path(background),
-            skip_bad=skip_bad,
-            seed=plan.how.seed,
-            threads=plan.how.workers,
-            retrain=asked["retrain"],
-            tell=stages.progress,
-        )
-        return sound, prepare(plan.recognizer, sound, trainer)
+def _source(
+    case: Case, plan: Plan, links: Links, cache: Path, asked: LinkOptions, stages: Stages
+) -> Source:
+    """What the scores come from."""
+    table, inputs, how = case.conversations, case.inputs, plan.how
+    if plan.recognizer is not None:
+        return listened(table, plan.recognizer, how, cache, asked, stages)
+    if asked["embeddings"] is not None:
+        return given_embeddings(table, inputs, how, cache, asked, stages)
+    again = plan.recipe.link_wccn
+    return given_scores(table, inputs, links, how, asked, stages, again=again)
 
 
 @dataclass(frozen=True)
 class Compared:
     """Voices compared, calibrated and linked."""
 
-    scorer: Scorer
+    scorer: Scorer | GivenScorer
     pairs: Pairs
     found: Calibrated
     note: str = ""  # why they were compared once only, where that was not wanted
 
 
-def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages) -> Compared:
+def compare(
+    case: Case, plan: Plan, scorer: Scorer | GivenScorer, pairs: Pairs, stages: Stages
+) -> Compared:
     """Calibrate and link; then, where the recipe says so and the links can teach, compare the
     voices again and do both once more."""
 
@@ -242,7 +243,9 @@ def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages
 
     once = Compared(scorer, pairs, linked(pairs, first=True))
     can_teach = once.found.learned or compared_twice(plan.choice)
-    if not plan.recipe.link_wccn or scorer.trained is None or not can_teach:
+    if not plan.recipe.link_wccn or not can_teach:
+        return once
+    if not isinstance(scorer, Scorer) or scorer.trained is None:  # no vectors
         return once
     taught = scorer.taught(pairs, once.found)
     if isinstance(taught, str):
@@ -254,45 +257,43 @@ def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages
     return Compared(taught, more, replace(second, first=once.found.calibration))
 
 
-def _voices(result: Result, scorer: Scorer, sound: Sound) -> Voices:
+def _voices(result: Result, scorer: Scorer | GivenScorer, sound: Sound) -> Voices:
     """Log-likelihood-ratios of any two sides, as this run calibrated them."""
     found = result.calibrated
     assert found is not None
-    seconds = sound.seconds()
+    seconds = sound.known_seconds()
 
     def voices(side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> NDArray[np.float64]:
-        speech = pair_speech(seconds, side_1, side_2)
-        llr = found.calibration(scorer(side_1, side_2), speech)
-        return np.where(sound.usable[side_1] & sound.usable[side_2], llr, np.nan)
+        speech = None if seconds is None else pair_speech(seconds, side_1, side_2)
+        scores = scorer(side_1, side_2)
+        there = ~np.isnan(scores)  # not every score is given
+        llr = found.calibration(np.where(there, scores, 0.0), speech)
+        return np.where(there & sound.usable[side_1] & sound.usable[side_2], llr, np.nan)
 
     return voices
 
 
-def _listening(
-    result: Result, case: Case, plan: Plan, sound: Sound, trained: Trained | None
-) -> Listening:
+def _listening(result: Result, case: Case, plan: Plan, source: Source) -> Listening:
     claims, table = case.claims, case.conversations
     return Listening(
-        speech=sound.table(),
-        problems=list(problem_rows(table, sound)),
-        recognizer=recognizer_json(plan, sound, trained),
+        speech=source.sound.table(),
+        problems=list(problem_rows(table, source.sound)),
+        recognizer=recognizer_json(plan, source),
         suspects=None
         if claims is None
         else suspects_of(table, result.solution, result.seating, claims),
     )
 
 
-def recognizer_json(plan: Plan, sound: Sound, trained: Trained | None) -> dict[str, Any]:
+def recognizer_json(plan: Plan, source: Source) -> dict[str, Any]:
     """What compared the voices: all that tells it from another."""
-    return {
-        "name": plan.recognizer.name,
-        "recipe": plan.recognizer.recipe,
-        "front_end": plan.recognizer.front_end.key,
+    trained = source.trained
+    return source.about() | {
         "normalise": plan.recipe.normalise,
         "link_wccn": plan.recipe.link_wccn,
         "kind": plan.choice.kind,
         "trained": None if trained is None else trained.name,
         "trained_on": None if trained is None else trained.trained_on,
         "recordings": None if trained is None else trained.of,
-        "heard": key_of([one.key for one in sound.heard]),
+        "heard": key_of([one.key for one in source.sound.heard]),
     }

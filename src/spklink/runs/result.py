@@ -116,7 +116,9 @@ class Result(Shown):
             return found
         speech, suspects = self.listening.speech, self.listening.suspects
         return found | {
-            "speech_hours": round(float(speech.seconds.sum()) / 3600.0, 3),
+            "speech_hours": round(float(speech.seconds.sum()) / 3600.0, 3)
+            if speech.known
+            else None,
             "unused_sides": int((~speech.usable).sum()),
             "suspects": None if suspects is None else len(suspects),
         }

@@ -94,7 +94,7 @@ class Scorer:
             links,
             self(*needed_sides(links, table.sides)),
             SideScores(*others, self(*others)),
-            seconds=self.sound.seconds(),
+            seconds=self.sound.known_seconds(),
             usable=usable,
         )
 

@@ -22,6 +22,7 @@ from spklink.errors import Problems, SpklinkError, problems_in
 from spklink.scores.needed import (
     NON_TARGETS,
     Floats,
+    Mask,
     Scores,
     Sides,
     SideScores,
@@ -114,8 +115,14 @@ class Collector:
         )
         self.problems.take(said, len(bad))
 
-    def finish(self, path: str | PathLike[str]) -> Scores:
-        missing = np.flatnonzero(np.isnan(self.needed))
+    def finish(self, path: str | PathLike[str], usable: Mask | None = None) -> Scores:
+        """All that was taken in, or everything that is wrong with it; pairs with a side that is not
+        usable may be missing."""
+        wanted = np.isnan(self.needed)
+        if usable is not None:
+            one, two = needed_sides(self.links, self.conversations.sides)
+            wanted &= usable[one] & usable[two]
+        missing = np.flatnonzero(wanted)
         if len(missing):
             shown = [self.name(int(at)) for at in missing[:3]]
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -133,15 +140,22 @@ class Collector:
         return f"{side_name(self.conversations, one)} with {side_name(self.conversations, two)}"
 
 
-def read_scores(scores: Any, conversations: Conversations, links: Links) -> Scores:
-    """The scores of all needed side pairs; every problem in one error.
+def read_scores(
+    scores: Any,
+    conversations: Conversations,
+    links: Links,
+    observe: Observe | None = None,
+    usable: Mask | None = None,
+) -> Scores:
+    """The scores of all needed side pairs, but for sides that are not usable (NaN); every problem
+    in one error. `observe` is shown all scores.
 
     `scores` is a .csv or .npz file, a DataFrame or rows with the columns of the former, a square
     array of all sides in table order, or a function of two sides, each (conversation, channel).
     """
-    collector = Collector(conversations, links)
+    collector = Collector(conversations, links, observe)
     name = _read_into(scores, collector)
-    return collector.finish(name)
+    return collector.finish(name, usable)
 
 
 def read_all_scores(

@@ -89,8 +89,13 @@ class Sound:
         return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
     def seconds(self) -> NDArray[np.float64]:
-        """(S,) of speech."""
+        """(S,) of speech; NaN where nobody listened and nobody says."""
         return np.array([s for one in self.heard for s in one.speech_seconds])
+
+    def known_seconds(self) -> NDArray[np.float64] | None:
+        """The same; None where they are not known."""
+        found = self.seconds()
+        return None if np.isnan(found).any() else found
 
     def array(self, side: int) -> Singles:
         """What the front end made of a side."""

@@ -25,9 +25,14 @@ NAMED = 5  # sides without a row that are named; the rest are counted
 class SpeechTable:
     """What is known of the sound of all sides, by side."""
 
-    seconds: NDArray[np.float64]  # (S,) of speech
+    seconds: NDArray[np.float64]  # (S,) of speech; NaN where nobody knows
     marks: list[str]  # (S,) "" or why a side is not used
     sha256: list[str]  # (S,) "" where it is not known
+
+    @property
+    def known(self) -> bool:
+        """Whether the seconds of all sides are."""
+        return not bool(np.isnan(self.seconds).any())
 
     @property
     def usable(self) -> NDArray[np.bool_]:
@@ -45,14 +50,17 @@ def write_speech_table(
     sides = conversations.sides
     names = (conversations.ids[m] for m in sides.conversation)
     tracks = (sides.position + 1).tolist()
-    seconds = (f"{value:.2f}" for value in table.seconds)
+    seconds = ("" if np.isnan(value) else f"{value:.2f}" for value in table.seconds)
     rows = zip(names, tracks, seconds, table.marks, table.sha256, strict=True)
     write_csv(path, COLUMNS, rows, safe=safe)
 
 
-def read_speech_table(table: Table, conversations: Conversations) -> SpeechTable:
-    """The table of these conversations; everything wrong with the file is in the one error."""
-    reader = _Reader(conversations)
+def read_speech_table(
+    table: Table, conversations: Conversations, *, unknown: bool = False
+) -> SpeechTable:
+    """The table of these conversations; everything wrong with the file is in the one error. In one
+    of our own the seconds may be `unknown`: empty cells."""
+    reader = _Reader(conversations, unknown=unknown)
     with open_table(table, "sides") as (header, rows):
         require_columns(header, COLUMNS[:3])
         at = [header.column(name) for name in COLUMNS]
@@ -70,7 +78,8 @@ def read_speech_table(table: Table, conversations: Conversations) -> SpeechTable
 class _Reader:
     """The rows so far, and what was wrong with them."""
 
-    def __init__(self, conversations: Conversations) -> None:
+    def __init__(self, conversations: Conversations, *, unknown: bool = False) -> None:
+        self.unknown = unknown
         self.conversations, self.find = conversations, SideFinder(conversations)
         count = len(conversations.sides)
         self.seconds, self.row = np.zeros(count), np.zeros(count, np.int64)
@@ -85,7 +94,7 @@ class _Reader:
             wrong = f"row {number}: channel {track!r} is not {self._tracks_of(name)}"
             self.problems.append(wrong)
             return
-        value = _seconds(text)
+        value = float("nan") if self.unknown and not text else _seconds(text)
         if value is None:
             wrong = f"row {number}: speech_seconds {text!r} is not a number of 0 or more"
             self.problems.append(wrong)

@@ -1,0 +1,1 @@
+"""Vectors of sides in files of others: one file a format."""

@@ -1,0 +1,147 @@
+"""Options that several commands share; module `settings` says which has which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Annotated, Any
+
+from spklink.options import Option
+
+
+def methods() -> tuple[str, ...]:
+    from spklink.posterior.inference.table import names
+
+    return names()
+
+
+def kinds() -> tuple[str, ...]:
+    from spklink.calibration.table import KINDS
+
+    return tuple(KINDS)
+
+
+File = str | PathLike[str] | None
+SavedFile = str | PathLike[str] | Mapping[str, Any]  # a calibration, or what `calibrate` returned
+TableFile = Any  # a file, and in the library also a DataFrame or rows
+
+Kind = Annotated[
+    str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
+]
+Sides = Annotated[
+    TableFile,
+    Option("Seconds of speech: conversation,channel,speech_seconds.", None, file=True, memory=True),
+]
+Embeddings = Annotated[
+    TableFile,
+    Option(
+        "Vectors of sides instead of listening: .npz, .csv, .parquet, Kaldi .ark or .scp.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+EmbeddingKeys = Annotated[
+    TableFile,
+    Option(
+        "What the keys of these vectors mean, where they are not conversation-channel: "
+        "key,conversation,channel.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+GivenScores = Annotated[
+    TableFile,
+    Option(
+        "Scores of sides of any recognizer instead of listening, .csv or .npz.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+Fallback = Annotated[
+    SavedFile | None,
+    Option(
+        "Saved calibration for a database that teaches too little.", None, file=True, memory=True
+    ),
+]
+WrongLists = Annotated[float, Option("Share of pairs wrongly listed as one person.", 0.0)]
+ListErrors = Annotated[
+    str | float,
+    Option(
+        "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
+        "estimate it from the voices.",
+        "auto",
+    ),
+]
+TrustedLists = Annotated[
+    str | float,
+    Option(
+        "How often a listed person is absent: a rate, 0 to take lists at their word, or auto to "
+        "estimate it from the scores.",
+        0.0,
+    ),
+]
+OnBadAudio = Annotated[
+    str,
+    Option("Stop at bad recordings, or do without them.", "fail", choices=("fail", "skip")),
+]
+MinSpeech = Annotated[float, Option("Seconds of speech a side needs to be used.", 2.0)]
+SplitSpeakers = Annotated[
+    float,
+    Option(
+        "How often somebody is on two tracks of a conversation, as where a diarizer has split a "
+        "voice: a rate, 0 for never.",
+        0.0,
+    ),
+]
+Weight = Annotated[
+    str,
+    Option(
+        "How the pairs of a speaker's calls count; auto: as in the paper, unless known "
+        "channels ask for another.",
+        "auto",
+        choices=("auto", "paper", "chain", "book"),
+    ),
+]
+Beta = Annotated[
+    float | None,
+    Option("Between/within-speaker variance ratio, for --weight book.", None),
+]
+Known = Annotated[
+    TableFile,
+    Option(
+        "Known channels: conversation,channel,speaker[,probability].", None, file=True, memory=True
+    ),
+]
+Claimed = Annotated[
+    TableFile,
+    Option("Claims to check: conversation,channel,speaker.", None, file=True, memory=True),
+]
+Tracks = Annotated[
+    TableFile,
+    Option(
+        "Who speaks when in recordings of one channel: conversation,track,start,end, or RTTM.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+Method = Annotated[
+    str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
+]
+BudgetSeconds = Annotated[float, Option("Predicted seconds one clique may cost.", 60.0)]
+BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4.0)]
+Workers = Annotated[
+    int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
+]
+Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0, most=2**128 - 1)]
+SafeCsv = Annotated[
+    bool,
+    Option("Mark names that a spreadsheet would run (=, +, -, @) with an apostrophe.", False),
+]
+World = Annotated[
+    str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
+]
+Eer = Annotated[float, Option("Equal error rate of the scores, in per cent.", 7.0)]

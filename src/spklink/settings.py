@@ -163,6 +163,7 @@ World = Annotated[
 Eer = Annotated[float, Option("Equal error rate of the scores, in per cent.", 7.0)]
 
 PRESETS = ("default", "paper")
+BACK_ENDS = ("auto", "cosine", "wccn", "plda")
 CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
 
 
@@ -232,6 +233,16 @@ class LinkOptions(TypedDict, total=False):
             "Compare voices again as the links teach (default).",
             True,
             flags=("--link-wccn/--no-link-wccn",),
+        ),
+    ]
+    back_end: Annotated[
+        str,
+        Option(
+            "How voices are compared again: not at all (cosine), divided by how one person's "
+            "recordings differ (wccn), or also by how people differ (plda); auto: what measured "
+            "best with this recognizer.",
+            "auto",
+            choices=BACK_ENDS,
         ),
     ]
     weight: Weight

@@ -40,7 +40,7 @@ from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.names import Voices
-from spklink.runs.recipe import Recipe, recipe_of
+from spklink.runs.recipe import ONCE, Recipe, recipe_of, with_back_end
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
 from spklink.runs.seated import (
@@ -99,7 +99,9 @@ class Plan:
         own = {"preset": asked["preset"], "components": asked["components"]}
         recognizer: Any = make_recognizer(name, **own) if isinstance(name, str) else name
         weight = asked_weight(asked["weight"], asked["beta"])
-        recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
+        recipe = with_back_end(
+            recipe, asked["back_end"], recognizer.name, twice=asked["link_wccn"]
+        )
         rate = asked_rate(asked["list_errors"])
         return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
 
@@ -230,9 +232,9 @@ def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages
 
     once = Compared(scorer, pairs, linked(pairs, first=True))
     can_teach = once.found.learned or compared_twice(plan.choice)
-    if not plan.recipe.link_wccn or scorer.trained is None or not can_teach:
+    if plan.recipe.back_end == ONCE or scorer.trained is None or not can_teach:
         return once
-    taught = scorer.taught(pairs, once.found)
+    taught = scorer.taught(pairs, once.found, plan.recipe.back_end)
     if isinstance(taught, str):
         return replace(once, note=taught)
     more = taught.added(pairs)
@@ -277,7 +279,8 @@ def recognizer_json(plan: Plan, sound: Sound, trained: Trained | None) -> dict[s
         "recipe": plan.recognizer.recipe,
         "front_end": plan.recognizer.front_end.key,
         "normalise": plan.recipe.normalise,
-        "link_wccn": plan.recipe.link_wccn,
+        "link_wccn": plan.recipe.back_end != ONCE,
+        "back_end": plan.recipe.back_end,
         "kind": plan.choice.kind,
         "trained": None if trained is None else trained.name,
         "trained_on": None if trained is None else trained.trained_on,

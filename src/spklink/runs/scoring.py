@@ -98,8 +98,8 @@ class Scorer:
             usable=usable,
         )
 
-    def taught(self, pairs: Pairs, found: Calibrated) -> Scorer | str:
-        """Comparing voices again as the links teach (link-WCCN); or why not."""
+    def taught(self, pairs: Pairs, found: Calibrated, back_end: str) -> Scorer | str:
+        """Comparing voices again as the links teach; or why not."""
         links, (product, vectors, row) = pairs.links, self._compared()
         same = found.posterior.candidate_probabilities(links) * pairs.usable[pairs.candidates]
         again = link_wccn.fit(
@@ -110,6 +110,7 @@ class Scorer:
             self.sound.usable,
             seed=self.seed,
             order=self.sound.order,
+            back_end=back_end,
         )
         return again if isinstance(again, str) else replace(self, again=again)
 

@@ -50,7 +50,9 @@ class Vectors:
     def read(cls, path: Path, people: Conversations) -> Vectors:
         with np.load(path, allow_pickle=False) as found:
             names, channels = found["conversation"].tolist(), found["channel"].tolist()
-            where = {(name, k): row for row, (name, k) in enumerate(zip(names, channels))}
+            where = {
+                (name, k): row for row, (name, k) in enumerate(zip(names, channels, strict=True))
+            }
             rows = [
                 where[people.ids[m], track + 1]
                 for m, track in zip(people.sides.conversation, people.sides.position, strict=True)
@@ -82,9 +84,7 @@ class Database:
         needed = scores(*needed_sides(self.links, self.people.sides))
         sample = SideScores(*others, scores(*others))
         seconds = self.vectors.seconds
-        return make_pairs(
-            self.people, self.links, needed, sample, seconds=seconds, usable=usable
-        )
+        return make_pairs(self.people, self.links, needed, sample, seconds=seconds, usable=usable)
 
     def cosine(self) -> Pairs:
         units = self.vectors.units

@@ -51,9 +51,7 @@ class Folds:
         if len(open_):
             fold[open_] = self.place[first[open_]] % 2
             for f in (1, 0):
-                shared = share_some(
-                    self.conversations, self.person == f, first[open_], last[open_]
-                )
+                shared = share_some(self.conversations, self.person == f, first[open_], last[open_])
                 fold[open_[shared]] = f
         return np.asarray(fold, np.int8)
 
@@ -71,7 +69,7 @@ def disjoint_folds(
     first, to the fold with fewer expected targets (L,); of equal ones that with the earliest
     side."""
     part = connected(conversations, conversations.people.astype(np.int64))
-    fold = _shared_out(conversations, links, targets, place, part)
+    fold = _shared_out(conversations, links, targets, place, part.astype(np.int64))
     person = np.zeros(len(conversations.speakers), np.int8)
     person[conversations.people] = fold[conversations.listing.conversation]
     return Folds(conversations, person, fold, place)

@@ -54,6 +54,8 @@ FEWEST_TARGETS = 50  # expected same-speaker pairs in each fold. A choice: one a
 # Sides that the principal components are found from. A choice: forty a dimension; the time grows
 # with the cube.
 SAMPLE = 2000
+# Numerical: the share of the largest variance below which a direction is rounding alone.
+FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
 
 
@@ -110,7 +112,9 @@ def fit(
             by = taught == 1 - f
             scatter = within_scatter(reduced, one[by], two[by], same[by])
             terms.append(_compared(back_end, reduced, scatter, usable))
-            fits.append(normalise.fit(terms[f].table, conversations, usable, seed=seed, order=order))
+            fits.append(
+                normalise.fit(terms[f].table, conversations, usable, seed=seed, order=order)
+            )
     return LinkScorer(folds, (terms[0], terms[1]), (fits[0], fits[1]))
 
 
@@ -155,22 +159,48 @@ def candidate_sides(links: Links, sides: Numbering) -> tuple[Sides, Sides]:
     return one[chosen], two[chosen]
 
 
+@dataclass(frozen=True)
+class Reduction:
+    """The main directions of a sample of unit vectors."""
+
+    mean: Singles  # (width,)
+    basis: NDArray[np.floating]  # (width, d), the main one first
+
+    @property
+    def size(self) -> int:
+        return int(self.basis.shape[1])
+
+    @classmethod
+    def of(cls, units: Units, usable: Mask, seed: int, order: Sides) -> Reduction:
+        pool = normalise.choose_pool(usable, SAMPLE, seed, order)
+        sample = units(pool)
+        mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
+        centred = sample - mean
+        value, vector = np.linalg.eigh((centred @ centred.T).astype(np.float64))
+        main = np.argsort(-value)[: min(DIMENSIONS, len(pool) - 1)]
+        main = main[: max(1, int((value[main] > FLAT * value.max()).sum()))]
+        basis = (centred.T @ vector[:, main]) / np.sqrt(np.maximum(value[main], 1e-12))
+        # The sign of a direction is arbitrary: fixed, so that equal runs give equal bytes.
+        at = np.abs(basis).argmax(axis=0)
+        basis *= np.where(basis[at, np.arange(len(main))] < 0.0, -1.0, 1.0)
+        return cls(mean, basis)
+
+    def reduced(self, units: Singles, size: int | None = None) -> Floats:
+        """(sides, size) along the first so many directions."""
+        return np.asarray((units - self.mean) @ self.basis[:, :size], np.float64)
+
+    def all_sides(self, units: Units, count: int, order: Sides) -> Floats:
+        """(S, d) of all sides."""
+        found = np.zeros((count, self.size))
+        for begin in range(0, count, ROWS):
+            rows = order[begin : begin + ROWS]
+            found[rows] = self.reduced(units(rows))
+        return found
+
+
 def principal_components(units: Units, usable: Mask, seed: int, order: Sides) -> Floats:
     """(S, d) unit vectors of all sides along the main directions of a sample of them."""
-    pool = normalise.choose_pool(usable, SAMPLE, seed, order)
-    sample = units(pool)
-    mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
-    centred = sample - mean
-    value, vector = np.linalg.eigh((centred @ centred.T).astype(np.float64))
-    main = np.argsort(-value)[: min(DIMENSIONS, len(pool) - 1)]
-    basis = (centred.T @ vector[:, main]) / np.sqrt(np.maximum(value[main], 1e-12))
-    # The sign of a direction is arbitrary: fixed, so that equal runs give equal bytes.
-    basis *= np.where(basis[np.abs(basis).argmax(axis=0), np.arange(len(main))] < 0.0, -1.0, 1.0)
-    found = np.zeros((len(usable), len(main)))
-    for begin in range(0, len(usable), ROWS):
-        rows = order[begin : begin + ROWS]
-        found[rows] = (units(rows) - mean) @ basis
-    return found
+    return Reduction.of(units, usable, seed, order).all_sides(units, len(usable), order)
 
 
 def within_covariance(reduced: Floats, one: Sides, two: Sides, weight: Floats) -> Floats:

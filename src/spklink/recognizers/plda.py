@@ -9,7 +9,7 @@ different people is, in closed form,
   sum over directions of  (n log(1 + r) - log(1 + n r)) / 2
                           + (r / (1 + n r) (sum z)^2 - r / (1 + r) sum z^2) / 2
 
-For two sides that is a bilinear form less a value of each side (`pair_terms`): as quick as a cosine.
+For two sides that is a bilinear form less a value of each (`pair_terms`), as quick as a cosine.
 Any invertible linear map of the vectors changes nothing.
 """
 
@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 SHRINKAGE = 0.2  # of a covariance towards an even one; a choice, see link_wccn.DIMENSIONS
-# Numerical: a covariance whose variances differ by more has no inverse worth having.
-FLATTEST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -95,9 +93,7 @@ def set_llr(ratio: Floats, z: Floats) -> float:
     return float(of_sums(ratio, np.array([count]), total[None], squares[None])[0])
 
 
-def of_sums(
-    ratio: Floats, count: NDArray[np.int64], total: Floats, squares: Floats
-) -> Floats:
+def of_sums(ratio: Floats, count: NDArray[np.int64], total: Floats, squares: Floats) -> Floats:
     """(sets,) the same of many sets, from the number of their rows, (sets, k) the sums of these and
     the sums of their squares."""
     n = count[:, None].astype(np.float64)

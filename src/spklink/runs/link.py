@@ -31,6 +31,7 @@ from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
 from spklink.posterior.posterior import Options
+from spklink.recognizers.background import has_labels
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import make_recognizer
 from spklink.recognizers.training import Trained, Trainer, prepare
@@ -40,7 +41,7 @@ from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.names import Voices
-from spklink.runs.recipe import ONCE, Recipe, recipe_of, with_back_end
+from spklink.runs.recipe import LABELLED, ONCE, UNUSED, Recipe, recipe_of, with_back_end
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
 from spklink.runs.seated import (
@@ -99,9 +100,7 @@ class Plan:
         own = {"preset": asked["preset"], "components": asked["components"]}
         recognizer: Any = make_recognizer(name, **own) if isinstance(name, str) else name
         weight = asked_weight(asked["weight"], asked["beta"])
-        recipe = with_back_end(
-            recipe, asked["back_end"], recognizer.name, twice=asked["link_wccn"]
-        )
+        recipe = with_back_end(recipe, asked["back_end"], recognizer.name, twice=asked["link_wccn"])
         rate = asked_rate(asked["list_errors"])
         return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
 
@@ -152,13 +151,17 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
         links = find_links(case.conversations, consecutive=consecutive)
         scorer = Scorer(case.conversations, sound, trained, plan.how.seed, plan.how.workers)
         scorer = scorer.normalised() if plan.recipe.normalise else scorer
+        labelled = has_labels(background_of(asked))
+        if labelled and plan.recipe.back_end == LABELLED:
+            scorer = scorer.with_background(trainer_of(plan, cache, asked, stages))
         pairs = scorer.pairs(links)
     with stages.stage("calibrating and linking"):
         compared = compare(case, plan, scorer, pairs, stages)
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
-    told = (scorer.note, compared.note, damage_note(sound.store.damaged))
+    unused = UNUSED if labelled and plan.recipe.back_end != LABELLED else ""
+    told = (scorer.note, compared.note, unused, damage_note(sound.store.damaged))
     notes = [text for text in told if text]
     result = Result("link", asked, case.inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
@@ -178,7 +181,7 @@ def _listen(
 ) -> tuple[Sound, Trained | None]:
     """What the recognizer hears of every side, and its vectors; no vectors where all recordings
     are bad and may be."""
-    skip_bad, background = asked["on_bad_audio"] == "skip", asked["background"]
+    skip_bad = asked["on_bad_audio"] == "skip"
     with stages.stage("listening"):
         sound = hear(
             conversations,
@@ -192,16 +195,25 @@ def _listen(
     if skip_bad and not sound.usable.any():
         return sound, None
     with stages.stage("training the recognizer"):
-        trainer = Trainer(
-            cache,
-            background=None if background is None else Path(background),
-            skip_bad=skip_bad,
-            seed=plan.how.seed,
-            threads=plan.how.workers,
-            retrain=asked["retrain"],
-            tell=stages.progress,
-        )
-        return sound, prepare(plan.recognizer, sound, trainer)
+        return sound, prepare(plan.recognizer, sound, trainer_of(plan, cache, asked, stages))
+
+
+def background_of(asked: LinkOptions) -> Path | None:
+    """The folder of other speech, where there is one."""
+    return None if asked["background"] is None else Path(asked["background"])
+
+
+def trainer_of(plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Trainer:
+    """Where and how recognizers are made in this run."""
+    return Trainer(
+        cache,
+        background=background_of(asked),
+        skip_bad=asked["on_bad_audio"] == "skip",
+        seed=plan.how.seed,
+        threads=plan.how.workers,
+        retrain=asked["retrain"],
+        tell=stages.progress,
+    )
 
 
 @dataclass(frozen=True)
@@ -232,7 +244,8 @@ def compare(case: Case, plan: Plan, scorer: Scorer, pairs: Pairs, stages: Stages
 
     once = Compared(scorer, pairs, linked(pairs, first=True))
     can_teach = once.found.learned or compared_twice(plan.choice)
-    if plan.recipe.back_end == ONCE or scorer.trained is None or not can_teach:
+    taught_already = scorer.trained is None or scorer.again is not None
+    if plan.recipe.back_end == ONCE or taught_already or not can_teach:
         return once
     taught = scorer.taught(pairs, once.found, plan.recipe.back_end)
     if isinstance(taught, str):

@@ -25,10 +25,11 @@ TRIES = 200
 Cliques = list[list[int]]
 
 
-def carve(table: Conversations, seed: int) -> Cliques:
-    """Calls of every clique: as many cliques in the paper's proportions as fit."""
+def carve(table: Conversations, seed: int, half: np.ndarray | None = None) -> Cliques:
+    """Calls of every clique: as many cliques in the paper's proportions as fit. `half` says in
+    which half of the cliques a speaker is, where that is not left to the seed."""
     rng = np.random.default_rng(seed)
-    half = rng.permutation(len(table.speakers)) % 2
+    half = rng.permutation(len(table.speakers)) % 2 if half is None else half
     halves = [set(half[table.people[table.listing.of(m)]].tolist()) for m in range(len(table))]
     pools = [np.array([m for m, h in enumerate(halves) if h == {k}], np.int64) for k in (0, 1)]
     mean = sum(size * n for size, n in PROPORTIONS.items()) / sum(PROPORTIONS.values())

@@ -96,6 +96,7 @@ DemoOut = Annotated[
 Json = Annotated[bool, Option("Print JSON for machines.", False, flags=("--json",))]
 
 PRESETS = ("default", "paper")
+BACK_ENDS = ("auto", "cosine", "wccn", "plda")
 CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
 
 
@@ -184,6 +185,16 @@ class LinkOptions(TypedDict, total=False):
             "Compare voices again as the links teach (default).",
             True,
             flags=("--link-wccn/--no-link-wccn",),
+        ),
+    ]
+    back_end: Annotated[
+        str,
+        Option(
+            "How voices are compared again: not at all (cosine), divided by how one person's "
+            "recordings differ (wccn), or also by how people differ (plda); auto: what measured "
+            "best with this recognizer.",
+            "auto",
+            choices=BACK_ENDS,
         ),
     ]
     weight: Weight

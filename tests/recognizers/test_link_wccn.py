@@ -8,7 +8,7 @@ import pytest
 from spklink.database.links import candidates, find_links, needed_sides
 from spklink.database.sides import speakers_on
 from spklink.measures.detection import measure
-from spklink.recognizers import link_wccn
+from spklink.recognizers import link_folds, link_wccn
 from spklink.scores.needed import known_non_targets
 from spklink.worlds import simulate
 from spklink.worlds.shapes import as_table, small_calls
@@ -62,7 +62,7 @@ def test_no_side_is_judged_by_what_it_taught():
     table, links, same, _, _ = voices()
     link = link_wccn.link_of_candidates(links, table.sides)
     place = np.arange(len(table.sides))
-    fold = link_wccn.speaker_folds(table, links, np.bincount(link, same), place)
+    fold = link_folds.disjoint_folds(table, links, np.bincount(link, same), place).call
     for name in range(len(table.speakers)):
         calls = table.listing.conversation[table.people == name]
         assert len(set(fold[calls].tolist())) == 1

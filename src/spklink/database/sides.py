@@ -141,6 +141,14 @@ def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints
     return np.asarray(~shared | ((m == n) & (conversations.split == 0.0)))
 
 
+def share_some(conversations: Conversations, people: Mask, side_1: Ints, side_2: Ints) -> Mask:
+    """Whether one of these people is listed in the conversations of both sides."""
+    m, n = (conversations.sides.conversation_of(side) for side in (side_1, side_2))
+    one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
+    both = (one[:, :, None] == two[:, None, :]).any(axis=2)
+    return np.asarray((both & people[one]).any(axis=1))
+
+
 def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Mask:
     """(rows, columns) true where the conversations of two sides share no participant."""
     m, n = (conversations.sides.conversation_of(side) for side in (rows, columns))

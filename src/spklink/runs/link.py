@@ -34,6 +34,7 @@ from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
 from spklink.posterior.posterior import Options
+from spklink.recognizers.background import has_labels
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import ENERGY, make_recognizer
 from spklink.runs.assign import read_known_channels
@@ -43,7 +44,7 @@ from spklink.runs.folder import solving
 from spklink.runs.given_scores import GivenScorer
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.names import Voices
-from spklink.runs.recipe import Recipe, recipe_of
+from spklink.runs.recipe import LABELLED, ONCE, UNUSED, Recipe, recipe_of, with_back_end
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
 from spklink.runs.seated import (
@@ -52,7 +53,15 @@ from spklink.runs.seated import (
     with_misfits,
     with_seating,
 )
-from spklink.runs.sources import Source, given_embeddings, given_scores, is_given, listened
+from spklink.runs.sources import (
+    Source,
+    background_of,
+    given_embeddings,
+    given_scores,
+    is_given,
+    listened,
+    trainer_of,
+)
 from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
@@ -104,7 +113,8 @@ class Plan:
         recipe, name = recipe_of(asked["preset"]), asked["recognizer"]
         recognizer = None if is_given(asked) else _recognizer(name, asked)
         weight = asked_weight(asked["weight"], asked["beta"])
-        recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
+        known = "" if recognizer is None else recognizer.name
+        recipe = with_back_end(recipe, asked["back_end"], known, twice=asked["link_wccn"])
         rate = asked_rate(asked["list_errors"])
         return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
 
@@ -178,13 +188,17 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
         plan = plan.without_seconds(asked)
     with stages.stage("scoring"):
         scorer = source.scorer.normalised() if plan.recipe.normalise else source.scorer
+        labelled = has_labels(background_of(asked))
+        if labelled and plan.recipe.back_end == LABELLED and isinstance(scorer, Scorer):
+            scorer = scorer.with_background(trainer_of(plan.how, cache, asked, stages))
         pairs = scorer.pairs(links)
     with stages.stage("calibrating and linking"):
         compared = compare(case, plan, scorer, pairs, stages)
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
-    told = (source.note, scorer.note, compared.note, damage_note(sound.store.damaged))
+    unused = UNUSED if labelled and plan.recipe.back_end != LABELLED else ""
+    told = (source.note, scorer.note, compared.note, unused, damage_note(sound.store.damaged))
     notes = [text for text in told if text]
     inputs = case.inputs.with_files(source.files)
     result = Result("link", asked, inputs, evidence, notes=notes, stages=stages)
@@ -209,7 +223,7 @@ def _source(
         return listened(table, plan.recognizer, how, cache, asked, stages)
     if asked["embeddings"] is not None:
         return given_embeddings(table, inputs, how, cache, asked, stages)
-    again = plan.recipe.link_wccn
+    again = plan.recipe.back_end != ONCE
     return given_scores(table, inputs, links, how, asked, stages, again=again)
 
 
@@ -243,11 +257,13 @@ def compare(
 
     once = Compared(scorer, pairs, linked(pairs, first=True))
     can_teach = once.found.learned or compared_twice(plan.choice)
-    if not plan.recipe.link_wccn or not can_teach:
+    if plan.recipe.back_end == ONCE or not can_teach:
         return once
     if not isinstance(scorer, Scorer) or scorer.trained is None:  # no vectors
         return once
-    taught = scorer.taught(pairs, once.found)
+    if scorer.again is not None:  # the background has taught already
+        return once
+    taught = scorer.taught(pairs, once.found, plan.recipe.back_end)
     if isinstance(taught, str):
         return replace(once, note=taught)
     more = taught.added(pairs)
@@ -290,7 +306,8 @@ def recognizer_json(plan: Plan, source: Source) -> dict[str, Any]:
     trained = source.trained
     return source.about() | {
         "normalise": plan.recipe.normalise,
-        "link_wccn": plan.recipe.link_wccn,
+        "link_wccn": plan.recipe.back_end != ONCE,
+        "back_end": plan.recipe.back_end,
         "kind": plan.choice.kind,
         "trained": None if trained is None else trained.name,
         "trained_on": None if trained is None else trained.trained_on,

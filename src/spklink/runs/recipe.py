@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spklink.errors import SpklinkError
 
@@ -13,14 +13,21 @@ class Recipe:
 
     name: str
     normalise: bool  # against strangers
-    link_wccn: bool  # compare once more, as the links teach
+    back_end: str  # of the second comparison, as the links teach; cosine: there is none
     kind: str  # of calibration
 
 
 RECIPES = {
-    "default": Recipe("default", normalise=True, link_wccn=True, kind="lr-dur"),
-    "paper": Recipe("paper", normalise=False, link_wccn=False, kind="cmlg"),
+    "default": Recipe("default", normalise=True, back_end="wccn", kind="lr-dur"),
+    "paper": Recipe("paper", normalise=False, back_end="cosine", kind="cmlg"),
 }
+AUTO, ONCE = "auto", "cosine"
+LABELLED = "plda"  # the back-end that a background with known speakers teaches
+UNUSED = "who speaks in the background (speakers.csv) is not used; --back-end plda uses it"
+# What measured best (examples/backends.py, docs/recognizer.md), by the name of a recognizer; the
+# others are as NETWORKS has it.
+MEASURED = {"gmm-ubm": "wccn"}
+NETWORKS = "plda"
 
 
 def recipe_of(name: str) -> Recipe:
@@ -28,3 +35,13 @@ def recipe_of(name: str) -> Recipe:
     if name not in RECIPES:
         raise SpklinkError(f"preset {name!r} is not one of {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def with_back_end(recipe: Recipe, asked: str, recognizer: str, *, twice: bool) -> Recipe:
+    """The recipe with the back-end that was asked for: `auto` is what measured best with this
+    recognizer, where the recipe compares twice at all. Not `twice`: none."""
+    if not twice or (asked == AUTO and recipe.back_end == ONCE):
+        return replace(recipe, back_end=ONCE)
+    if asked == AUTO:
+        asked = MEASURED.get(recognizer, NETWORKS)
+    return replace(recipe, back_end=asked)

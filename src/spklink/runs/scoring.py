@@ -18,10 +18,10 @@ from spklink.calibration.choice import Calibrated
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
 from spklink.database.links import Links, needed_sides
-from spklink.recognizers import link_wccn, normalise
+from spklink.recognizers import background, link_wccn, normalise
 from spklink.recognizers.products import InnerProduct, pair_scores, unit_vectors
 from spklink.recognizers.products import table as score_table
-from spklink.recognizers.training import Trained
+from spklink.recognizers.training import Trained, Trainer
 from spklink.scores.needed import SideScores, known_non_targets
 from spklink.sound.listening import Sound
 
@@ -40,7 +40,7 @@ class Scorer:
     seed: int
     threads: int
     normaliser: normalise.Normaliser | None = None
-    again: link_wccn.LinkScorer | None = None
+    again: link_wccn.LinkScorer | background.BackgroundScorer | None = None
 
     @property
     def note(self) -> str:
@@ -79,6 +79,20 @@ class Scorer:
         )
         return replace(self, normaliser=fitted)
 
+    def with_background(self, trainer: Trainer) -> Scorer:
+        """Comparing voices also as the labelled background of the trainer teaches."""
+        if self.trained is None:
+            return self
+        taught = background.fit(
+            self.trained.recognizer, self.sound, self.conversations, self._units(), trainer
+        )
+        return replace(self, again=taught)
+
+    def _units(self) -> link_wccn.Units:
+        """Unit vectors of sides."""
+        product, vectors, row = self._compared()
+        return lambda sides: unit_vectors(product, vectors, row[sides])
+
     def everything(self) -> SideScores:
         """The scores of all pairs of sides."""
         side_1, side_2 = np.triu_indices(len(self.sound.usable), 1)
@@ -98,18 +112,19 @@ class Scorer:
             usable=usable,
         )
 
-    def taught(self, pairs: Pairs, found: Calibrated) -> Scorer | str:
-        """Comparing voices again as the links teach (link-WCCN); or why not."""
-        links, (product, vectors, row) = pairs.links, self._compared()
+    def taught(self, pairs: Pairs, found: Calibrated, back_end: str) -> Scorer | str:
+        """Comparing voices again as the links teach; or why not."""
+        links = pairs.links
         same = found.posterior.candidate_probabilities(links) * pairs.usable[pairs.candidates]
         again = link_wccn.fit(
             self.conversations,
             links,
             same,
-            lambda sides: unit_vectors(product, vectors, row[sides]),
+            self._units(),
             self.sound.usable,
             seed=self.seed,
             order=self.sound.order,
+            back_end=back_end,
         )
         return again if isinstance(again, str) else replace(self, again=again)
 

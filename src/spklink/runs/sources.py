@@ -86,7 +86,7 @@ def listened(
 ) -> Source:
     """What the recognizer hears of every side, and its vectors; no vectors where all recordings
     are bad and may be."""
-    skip_bad, background = asked["on_bad_audio"] == "skip", asked["background"]
+    skip_bad = asked["on_bad_audio"] == "skip"
     with stages.stage("listening"):
         sound = hear(
             conversations,
@@ -100,17 +100,26 @@ def listened(
     if skip_bad and not sound.usable.any():
         return Source(sound, Scorer(conversations, sound, None, how.seed, how.workers), recognizer)
     with stages.stage("training the recognizer"):
-        trainer = Trainer(
-            cache,
-            background=None if background is None else Path(background),
-            skip_bad=skip_bad,
-            seed=how.seed,
-            threads=how.workers,
-            retrain=asked["retrain"],
-            tell=stages.progress,
-        )
-        trained = prepare(recognizer, sound, trainer)
+        trained = prepare(recognizer, sound, trainer_of(how, cache, asked, stages))
     return Source(sound, Scorer(conversations, sound, trained, how.seed, how.workers), recognizer)
+
+
+def background_of(asked: LinkOptions) -> Path | None:
+    """The folder of other speech, where there is one."""
+    return None if asked["background"] is None else Path(asked["background"])
+
+
+def trainer_of(how: Options, cache: Path, asked: LinkOptions, stages: Stages) -> Trainer:
+    """Where and how recognizers are made in a run."""
+    return Trainer(
+        cache,
+        background=background_of(asked),
+        skip_bad=asked["on_bad_audio"] == "skip",
+        seed=how.seed,
+        threads=how.workers,
+        retrain=asked["retrain"],
+        tell=stages.progress,
+    )
 
 
 def given_embeddings(

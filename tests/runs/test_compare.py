@@ -101,7 +101,7 @@ def test_a_finished_run_is_not_run_again(compared, folder, monkeypatch):
         **LISTS,
     )
     assert again.runs[0].measures.wrong == 0
-    with pytest.raises(AssertionError, match="linked again"):
+    with pytest.raises(SpklinkError, match="linked again"):
         spklink.compare(
             *(folder / "conversations.csv", out),
             embeddings=[str(folder / "vectors.npz")],

@@ -102,16 +102,27 @@ def waveform_network(path: Path, *, samples=None, rank: int = 2, width=WIDTH, **
 
 
 def speech_detector(path: Path) -> Path:
-    """Looks like Silero's: says how loud it is, and remembers nothing."""
+    """Looks like Silero's: says how loud it is, the first samples most of all, and remembers."""
     nodes = [
         helper.make_node("Mul", ["input", "input"], ["square"]),
         helper.make_node("ReduceMean", ["square"], ["power"], axes=[1], keepdims=1),
         helper.make_node("Mul", ["power", "gain"], ["high"]),
-        helper.make_node("Tanh", ["high"], ["output"]),
-        helper.make_node("Identity", ["state"], ["stateN"]),
+        helper.make_node("Slice", ["input", "zero", "one", "one", "one"], ["first"]),
+        helper.make_node("ReduceMean", ["state"], ["before"], axes=[0, 2], keepdims=0),
+        helper.make_node("Unsqueeze", ["before", "one"], ["column"]),
+        helper.make_node("Sum", ["high", "first", "column"], ["sum"]),
+        helper.make_node("Tanh", ["sum"], ["output"]),
+        helper.make_node("Unsqueeze", ["first", "zero"], ["layer"]),
+        helper.make_node("Mul", ["state", "half"], ["faded"]),
+        helper.make_node("Add", ["faded", "layer"], ["stateN"]),
         helper.make_node("Identity", ["sr"], ["unused"]),
     ]
     inputs = [floats("input", "n", "s"), floats("state", 2, "n", 128), integers("sr")]
     outputs = [floats("output", "n", 1), floats("stateN", 2, "n", 128)]
-    gain = numpy_helper.from_array(np.array(1e4, np.float32), "gain")
-    return save(path, nodes, inputs, outputs, [gain])
+    constants = [
+        numpy_helper.from_array(np.array(1e3, np.float32), "gain"),
+        numpy_helper.from_array(np.array(0.5, np.float32), "half"),
+        numpy_helper.from_array(np.array([0], np.int64), "zero"),
+        numpy_helper.from_array(np.array([1], np.int64), "one"),
+    ]
+    return save(path, nodes, inputs, outputs, constants)

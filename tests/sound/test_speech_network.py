@@ -51,6 +51,20 @@ def test_as_the_network_called_plainly(seconds, tmp_path):
     check(path, bursts(seconds, np.random.default_rng(3)), tmp_path)
 
 
+@pytest.mark.parametrize("sizes", [[160], [511, 1, 513, 2], [40_000], [512]])
+def test_pieces_of_any_length_are_heard_as_one(sizes, tmp_path):
+    path = speech_detector(tmp_path / "v.onnx")
+    sound = bursts(3.0, np.random.default_rng(5))[: 512 * 20 + 100]
+    listener = speech_network(path).listener(2, Framing(rate=RATE))
+    at, turn = 0, 0
+    while at < len(sound):
+        size = sizes[turn % len(sizes)]
+        listener.add(sound[at : at + size].T.astype(np.float32))
+        at, turn = at + size, turn + 1
+    listener.masks([10, 10])
+    assert np.abs(np.stack(listener.found) - plainly(path, sound)).max() < 1e-6
+
+
 def test_the_published_detector(published, tmp_path):
     rng = np.random.default_rng(4)
     for name in ("silero_vad", "silero_vad_16k_op15"):

@@ -67,7 +67,13 @@ def background(tmp_path_factory) -> Path:
 
 
 def run(many_calls, out, **options):
-    small = {"recognizer": Spectrum(), "min_speech": 0.5, "workers": 1, "report": False, "list_errors": 0.0}
+    small = {
+        "recognizer": Spectrum(),
+        "min_speech": 0.5,
+        "workers": 1,
+        "report": False,
+        "list_errors": 0.0,
+    }
     cache = many_calls / "cache"  # shared: heard once
     return link(many_calls / "conversations.csv", out, **small | {"cache": cache} | options)
 

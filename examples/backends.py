@@ -4,10 +4,10 @@
 
 A file of vectors has the arrays conversation, channel (from 1), embedding (sides, width) and, for
 calibration by the seconds of speech, seconds. Databases of small cliques are carved from the calls
-(carve.py), always with the same two halves of the speakers, which never meet in a clique: the
-settings of spklink were chosen on the first half; the second had no say. Covariances for one half
-are learned from the other half's calls of the same database: without labels, or from the key. With
---as-is the table is taken as it is, and all of it is reported.
+(carve.py), always with the same two halves of the speakers, which never meet in a clique: the form
+of PLDA was chosen on the first half. Covariances for one half are learned from the other half's
+calls of the same database: without labels, or from the key. With --as-is the table is taken as it
+is, and all of it is reported.
 """
 
 from __future__ import annotations

@@ -120,16 +120,16 @@ def fit(
     """Learn from the trainer's background how to compare the sides of `sound`."""
     assert trainer.background is not None
     labelled = read_speakers(trainer.background)
-    found = _speakers(labelled, recognizer, sound, trainer)
+    vectors, speaker = _speakers(labelled, recognizer, sound, trainer)
     usable, order = sound.usable, sound.order
-    with one_blas_thread():
+    with one_blas_thread():  # a matrix product may depend on the number of threads
         reduction = Reduction.of(units, usable, trainer.seed, order)
-        model, free = found[1], len(found[1]) - len(np.unique(found[1]))
-        size = min(DIMENSIONS, free, reduction.size)
-        background = reduction.reduced(found[0], size)
-        learned = learn(Speakers(background - background.mean(axis=0), model)).model
+        spare = len(speaker) - int(speaker.max()) - 1  # recordings beyond the first of each speaker
+        size = min(DIMENSIONS, spare, reduction.size)
+        background = reduction.reduced(vectors, size)
+        model = learn(Speakers(background - background.mean(axis=0), speaker)).model
         reduced = reduction.all_sides(units, len(usable), order)[:, :size]
-        terms = pair_terms(learned.ratio, learned.turned(reduced - reduced[usable].mean(axis=0)))
+        terms = pair_terms(model.ratio, model.turned(reduced - reduced[usable].mean(axis=0)))
         normaliser = normalise.fit(
             terms.table, conversations, usable, seed=trainer.seed, order=order
         )
@@ -139,7 +139,8 @@ def fit(
 def _speakers(
     labelled: Labelled, recognizer: Recognizer, sound: Sound, trainer: Trainer
 ) -> tuple[NDArray[np.float32], Sides]:
-    """Unit vectors of the recordings that can teach, and whose they are, in an order of names."""
+    """Unit vectors of the recordings that can teach, and whose they are, in the order of their
+    sound: other names or rows give the same bytes."""
     heard = _hear(labelled, recognizer, sound, trainer)
     rows = {audio: k for k, audio in enumerate(sorted(set(labelled.audio)))}
     sides = numbered(len(one.frames) for one in heard)
@@ -148,21 +149,28 @@ def _speakers(
     side = np.array(
         [sides.start[rows[a]] + k for a, k in zip(labelled.audio, track, strict=True)], np.int64
     )
-    taught = own.seconds()[side] >= SHORTEST
-    names, speaker = np.unique(np.array(labelled.speaker)[taught], return_inverse=True)
+    row = np.argsort(own.order)[side]
+    taught = np.argsort(row, kind="stable")
+    taught = taught[own.seconds()[side[taught]] >= SHORTEST]
+    speaker = _numbered([labelled.speaker[k] for k in taught.tolist()])
     if np.bincount(speaker, minlength=1).max() < 2:
         raise SpklinkError(
             f"{labelled.path}: no speaker has two recordings with {SHORTEST:g} seconds of speech; "
             "how one person's recordings differ cannot be learned: give several of each speaker"
         )
-    if len(names) < 2:
+    if speaker.max() == 0:
         raise SpklinkError(f"{labelled.path}: all recordings are of one speaker; give others too")
     vectors = vectors_of(recognizer, own, trainer)
     usable = np.zeros(len(sides), np.bool_)
-    usable[side[taught]] = True
-    product = recognizer.centred(vectors, usable[own.order]).product
-    row = np.argsort(own.order)[side[taught]]
-    return unit_vectors(product, vectors, row), speaker.astype(np.int64)
+    usable[row[taught]] = True
+    product = recognizer.centred(vectors, usable).product
+    return unit_vectors(product, vectors, row[taught]), speaker
+
+
+def _numbered(names: list[str]) -> Sides:
+    """Names as numbers from 0, in the order in which they come."""
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(name, len(number)) for name in names], np.int64)
 
 
 def _hear(

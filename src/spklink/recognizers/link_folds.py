@@ -8,7 +8,7 @@ Where all people hang together (`people_folds`), they are cut in two all the sam
 teaches by the calls among its own people alone; calls between people of both folds teach nothing.
 The calls of a person are compared under what the other fold teaches: none of them has taught it,
 as a call with this person is none among people of the other fold. What remains is that the *other*
-person in such a call may have taught it, in calls of his own. It does not show: docs/recognizer.md.
+person in such a call may have taught it, in calls of his own. It does not show: docs/back-ends.md.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Two back-ends compare sides with it. `wccn` (within-class covariance normalisati
 scatter: the cosine of whitened, centred x. `plda` also knows how much people differ in each
 direction: the log-likelihood-ratio of two covariances (module `plda`), W and what W leaves of the
 covariance of all sides, B = T - W. (B from the products x_i x_j^T of the same pairs would know the
-directions of those people alone, and measures worse: docs/recognizer.md.)
+directions of those few people alone.) docs/back-ends.md has what they measure.
 
 A covariance must never judge the pairs it was learned from: it would find them closer than they
 are, and the posterior would be badly over-confident. So the sides of some people are compared under
@@ -111,7 +111,7 @@ def fit(
         for f in (0, 1):
             by = taught == 1 - f
             scatter = within_scatter(reduced, one[by], two[by], same[by])
-            terms.append(_compared(back_end, reduced, scatter, usable))
+            terms.append(compared(back_end, reduced, scatter, usable))
             fits.append(
                 normalise.fit(terms[f].table, conversations, usable, seed=seed, order=order)
             )
@@ -135,7 +135,7 @@ def _folds(
     )
 
 
-def _compared(back_end: str, reduced: Floats, scatter: Floats, usable: Mask) -> PairTerms:
+def compared(back_end: str, reduced: Floats, scatter: Floats, usable: Mask) -> PairTerms:
     """All sides as a back-end compares them."""
     if back_end == "wccn":
         unit = whitened(reduced, shrunk(scatter), usable)

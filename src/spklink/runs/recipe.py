@@ -24,7 +24,7 @@ RECIPES = {
 AUTO, ONCE = "auto", "cosine"
 LABELLED = "plda"  # the back-end that a background with known speakers teaches
 UNUSED = "who speaks in the background (speakers.csv) is not used; --back-end plda uses it"
-# What measured best (examples/backends.py, docs/recognizer.md), by the name of a recognizer; the
+# What measured best (examples/backends.py, docs/back-ends.md), by the name of a recognizer; the
 # others are as NETWORKS has it.
 MEASURED = {"gmm-ubm": "wccn"}
 NETWORKS = "plda"

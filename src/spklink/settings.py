@@ -182,18 +182,18 @@ class CompareOptions(TypedDict, total=False):
         tuple[str, ...],
         Option(
             "A recognizer, or one with a preset (gmm-ubm:paper); again and again.",
-            None,
+            (),
             several=True,
         ),
     ]
     embeddings: Annotated[
         tuple[str, ...],
-        Option("A file of vectors of sides, as for link; again and again.", None, several=True),
+        Option("A file of vectors of sides, as for link; again and again.", (), several=True),
     ]
     embedding_keys: EmbeddingKeys
     scores: Annotated[
         tuple[str, ...],
-        Option("A file of scores between sides, as for link; again and again.", None, several=True),
+        Option("A file of scores between sides, as for link; again and again.", (), several=True),
     ]
     sides: Sides
     tracks: Tracks

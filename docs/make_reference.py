@@ -41,7 +41,7 @@ def _row(name: str, option: Option) -> str:
 def _default(value: Any) -> str:
     if value is REQUIRED:
         return "required"
-    if value is None:
+    if value is None or value == ():
         return "–"
     if isinstance(value, bool):
         return "on" if value else "off"

@@ -81,7 +81,7 @@ def _parameter(name: str, hint: Any, option: Option) -> inspect.Parameter:
 def _parsed_type(hint: Any, option: Option) -> Any:
     """Where only some words will do, the parser wants them as an enumeration; a path is a Path."""
     if option.several:
-        return list[str] | None
+        return list[str]
     if option.is_path:
         return Path | None if option.default is None else Path
     if option.file:

@@ -29,7 +29,7 @@ from spklink.sound.chunks import find_speech
 from spklink.sound.speech import Framing, frame_energies
 
 HALVES = 3  # ways to cut the speakers in two
-LOUDEST = 0.98  # of full scale: a sample that is clipped
+LOUDEST = 0.98  # of the side's own peak: samples that may be clipped
 RIDGE = 1e-3
 
 

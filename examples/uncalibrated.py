@@ -60,10 +60,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--worlds", default="gaussian,plda,t5")
+    parser.add_argument("--only", default="", help="databases with this in their name")
     asked = parser.parse_args()
     print(f"| database | world | databases | {' | '.join(CHANGES)} |")
     print("|---|---|" + "---:|" * (len(CHANGES) + 1))
     for name, (shape, calls) in DATABASES.items():
+        if asked.only not in name:
+            continue
         for world in asked.worlds.split(","):
             told = [
                 doubted(simulate(shape=shape, conversations=calls, world=world, eer=eer, seed=seed))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import spklink
+from spklink.calibration.choice import calibrated
 from spklink.cli import measures
 from spklink.database.sides import speakers_on
 from spklink.posterior.seating import seat
@@ -55,6 +57,24 @@ def test_calibration_and_rate_are_those_of_right_lists(spoiled, linked):
     rate = linked.seating.rate
     assert rate.low < len(wrong) / (2 * len(rows)) < rate.high
     assert 0.03 < rate.value < 0.08
+
+
+def test_a_calibration_that_tells_nothing_is_not_taken(spoiled, linked, monkeypatch):
+    """Learning again may end where everybody may be absent: what was learned at first is kept."""
+    rows, scores, _, _ = spoiled
+
+    def flat(*given, **options):
+        found = calibrated(*given, **options)
+        if options.get("again") is None:
+            return found
+        last = replace(found.learned.history[-1], scale=1e-11)
+        return replace(found, learned=replace(found.learned, history=[last]))
+
+    monkeypatch.setattr("spklink.runs.seated.calibrated", flat)
+    kept = spklink.assign(rows, scores, calibration="labelfree", kind="lr", list_errors="auto")
+    believed = spklink.assign(rows, scores, calibration="labelfree", kind="lr")
+    assert kept.calibration["scale"] == believed.calibration["scale"]
+    assert kept.calibration["scale"] < linked.calibration["scale"]
 
 
 def test_evaluate_says_how_well_wrong_lists_are_told(spoiled, linked):

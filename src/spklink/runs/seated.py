@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spklink.calibration.choice import Calibrated, Choice, calibrated
+from spklink.calibration.label_free import LabelFree
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations
 from spklink.posterior.list_errors import FIRST
@@ -22,6 +23,7 @@ from spklink.runs.names import Voices
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
 
+FLATTEST = 0.5  # of the slope that was learned at first. A choice
 MANY = 0.006  # rate of list errors from which calibration is learned once more
 
 
@@ -92,11 +94,17 @@ def learned_again(result: Result, pairs: Pairs, choice: Choice, how: Options) ->
         again=found.learned.history[-1].scale,
         options=how,
     )
-    if again.learned is None:
+    if again.learned is None or _flattened(found.learned, again.learned):
         return result
     again = replace(again, first=found.first)
     fresh = result.recalibrated(_of_bits(result, again, how))
     return with_seating(fresh, None if first.rate.estimated else first.rate.value, how)
+
+
+def _flattened(first: LabelFree, again: LabelFree) -> bool:
+    """Whether learning with absences has ended where scores say next to nothing and everybody may
+    be absent, which explains any database: without strangers a line is steeper, not flatter."""
+    return again.history[-1].scale < FLATTEST * first.history[-1].scale
 
 
 def _of_bits(result: Result, found: Calibrated, how: Options) -> Calibrated:

@@ -85,7 +85,7 @@ def test_recognizers_are_made_by_name() -> None:
     ):
         with pytest.raises(SpklinkError, match=message):
             make_recognizer("gmm-ubm", **wrong)
-    with pytest.raises(SpklinkError, match="recognizer 'x' is not one of gmm-ubm"):
+    with pytest.raises(SpklinkError, match="recognizer: 'x' is not one of gmm-ubm"):
         make_recognizer("x")
 
 

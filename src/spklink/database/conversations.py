@@ -152,9 +152,14 @@ def read_conversations(table: Table, tracks: Table | None = None) -> Conversatio
 
 def with_splits(conversations: Conversations, rate: float) -> Conversations:
     """The same where somebody may be on two tracks of a conversation."""
+    check_split(rate)
+    return replace(conversations, split=float(rate)) if rate else conversations
+
+
+def check_split(rate: float) -> None:
+    """Refuse what is no rate of people on two tracks."""
     if not 0.0 <= rate <= MOST_SPLIT:
         raise SpklinkError(f"--split-speakers {rate:g}: a rate from 0 to {MOST_SPLIT:g}")
-    return replace(conversations, split=float(rate)) if rate else conversations
 
 
 def segment_rows(conversations: Conversations) -> Iterator[tuple[str, str, float, float]]:

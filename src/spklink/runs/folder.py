@@ -20,6 +20,7 @@ from spklink import __version__
 from spklink.calibration.curves import read_saved
 from spklink.database.conversations import (
     Conversations,
+    check_split,
     read_conversations,
     segment_rows,
     with_splits,
@@ -238,6 +239,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     try:
         options = _options(run, folder)
         solving(options | {"workers": None})
+        check_split(options.get("split_speakers", 0.0))
         found = options_json(COMMANDS[run["command"]], options, folder)
     except SpklinkError as error:
         raise SpklinkError(f"{path}: options: {error}; {ANEW}") from None

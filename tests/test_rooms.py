@@ -14,8 +14,8 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
     *("threads", "processes", "cache", "options", "settings"),
-    *("database", "sound", "recognizers", "scores", "posterior", "calibration", "measures"),
-    *("worlds", "runs", "report", "cli"),
+    *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
+    *("cues", "measures", "worlds", "runs", "report", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {

@@ -152,6 +152,24 @@ Tracks = Annotated[
         memory=True,
     ),
 ]
+Turns = Annotated[
+    TableFile,
+    Option(
+        "Who has the turn when: conversation,speaker,start,end, or transcripts, or a folder.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+Cue = Annotated[
+    TableFile,
+    Option(
+        "Other evidence: conversation,log_odds[,name] or conversation,track,speaker,log_odds.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
 Method = Annotated[
     str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
 ]
@@ -188,6 +206,7 @@ class AssignOptions(TypedDict, total=False):
     weight: Weight
     beta: Beta
     known: Known
+    cue: Cue
     method: Method
     budget_seconds: BudgetSeconds
     budget_gb: BudgetGb
@@ -214,6 +233,15 @@ class LinkOptions(TypedDict, total=False):
         int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
     ]
     tracks: Tracks
+    turns: Turns
+    speakers: Annotated[
+        TableFile,
+        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
+    ]
+    attribute: Annotated[
+        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
+    ]
+    cue: Cue
     known: Known
     claimed: Claimed
     key: Annotated[

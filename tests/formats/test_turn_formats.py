@@ -147,7 +147,9 @@ def test_a_folder_of_transcripts(tmp_path):
         read_turns(tmp_path)
 
 
-GRID = 'File type = "ooTextFile short"\n"TextGrid"\n0\n9\n<exists>\n1\n"IntervalTier"\n"ann"\n0\n9\n'
+GRID = (
+    'File type = "ooTextFile short"\n"TextGrid"\n0\n9\n<exists>\n1\n"IntervalTier"\n"ann"\n0\n9\n'
+)
 HEAD = "conversation,speaker,start,end\n"
 WRONG = [
     ("t.csv", HEAD, "no turn of anybody"),
@@ -169,7 +171,11 @@ WRONG = [
     ("t.eaf", "<a/>", "not a file of ELAN"),
     ("t.eaf", "<a", "not XML"),
     ("t.json", "{}", "neither `segments`"),
-    ("t.json", '{"segments": [{"start": "x", "end": 2}]}', r"segments\[0\].start: 'x' is not a num"),
+    (
+        "t.json",
+        '{"segments": [{"start": "x", "end": 2}]}',
+        r"segments\[0\].start: 'x' is not a num",
+    ),
     ("t.vtt", "WEBVTT\n\n00:01.000 --> soon\n<v a>hm\n", "row 3: not two times"),
     ("t.srt", "1\n00:00:01,000 --> 00:00:02,000\nhm\n", "no turn of anybody"),
     ("t.sea", "1 2 x ann u1\n3 40 x ann u\n", "row 2: not `number start"),

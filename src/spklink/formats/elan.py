@@ -83,7 +83,9 @@ def _parsed(content: Content) -> _Document:
     except expat.ExpatError as error:
         raise SpklinkError(f"{content.path}: not XML ({error})") from None
     if found.root != "ANNOTATION_DOCUMENT":
-        raise SpklinkError(f"{content.path}: not a file of ELAN: it begins with {found.root[:40]!r}")
+        raise SpklinkError(
+            f"{content.path}: not a file of ELAN: it begins with {found.root[:40]!r}"
+        )
     return found
 
 

@@ -89,7 +89,9 @@ def read(content: Content) -> Iterator[Turn | str]:
             for _ in range(tokens.count()):
                 tokens.number(), tokens.next("text")
         else:
-            raise SpklinkError(f"{content.path}: line {tokens.line}: no kind of tier: {kind[:40]!r}")
+            raise SpklinkError(
+                f"{content.path}: line {tokens.line}: no kind of tier: {kind[:40]!r}"
+            )
 
 
 def _intervals(tokens: _Tokens, name: str, tier: str) -> Iterator[Turn | str]:

@@ -13,7 +13,7 @@ from spklink.errors import SpklinkError
 if TYPE_CHECKING:
     from spklink.recognizers.recognizer import Recognizer
 
-RECOGNIZERS = {"gmm-ubm": "gmm_ubm"}  # name → module
+RECOGNIZERS = {"gmm-ubm": "gmm_ubm", "none": "none"}  # name → module
 
 
 def make_recognizer(name: str, **options: Any) -> Recognizer:

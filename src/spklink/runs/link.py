@@ -19,23 +19,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.cache import damage_note, key_of, sweep_all
-from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
+from spklink.calibration.choice import NONE, Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
+from spklink.cues.cue import Cue
+from spklink.cues.turns import Spoken, TurnCue, of_table
 from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import find_links
 from spklink.database.segments import read_tracks
 from spklink.errors import check_folder
+from spklink.formats.turns import read_turns
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
-from spklink.posterior.posterior import Options
+from spklink.posterior.posterior import Options, Posterior, solve
+from spklink.recognizers.none import NAME as NO_VOICES
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import make_recognizer
 from spklink.recognizers.training import Trained, Trainer, prepare
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
+from spklink.runs.cues import Cues, given_cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, read_inputs
@@ -53,7 +58,9 @@ from spklink.runs.stages import Stages
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
 from spklink.sound.listening import Sound, hear, problem_rows
-from spklink.tables import Table
+from spklink.tables import SEPARATOR, Table
+
+SILENT = "voices were not compared (--recognizer none): all that is known comes from elsewhere"
 
 
 @described(LinkOptions)
@@ -100,8 +107,10 @@ class Plan:
         recognizer: Any = make_recognizer(name, **own) if isinstance(name, str) else name
         weight = asked_weight(asked["weight"], asked["beta"])
         recipe = replace(recipe, link_wccn=recipe.link_wccn and asked["link_wccn"])
-        rate = asked_rate(asked["list_errors"])
-        return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
+        rate, choice = asked_rate(asked["list_errors"]), Choice.of(asked, recipe.kind)
+        if recognizer.name == NO_VOICES:  # nothing to calibrate, and nothing against any list
+            rate, choice = rate or 0.0, replace(choice, source=NONE)
+        return cls(recognizer, recipe, choice, weight, rate, solving(asked))
 
 
 @dataclass(frozen=True)
@@ -112,12 +121,18 @@ class Case:
     conversations: Conversations
     known: Labels | None
     claims: Labels | None
+    spoken: list[Spoken] | None = None  # who has the turn when
+    given: tuple[Cue, ...] = ()  # evidence that somebody computed
 
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
         tables = {"conversations": table, "known": asked["known"], "claimed": asked["claimed"]}
         if asked["tracks"] is not None:
             tables["tracks"] = read_tracks(asked["tracks"])
+        turns = None if asked["turns"] is None else read_turns(asked["turns"])
+        if turns is not None:
+            tables["turns"] = turns.content
+        tables |= {"cue": asked["cue"], "speakers": asked["speakers"]}
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
         people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
         people = with_splits(people, asked["split_speakers"])
@@ -129,6 +144,8 @@ class Case:
             people,
             read_known_channels(inputs, people),
             None if claimed is None else read_claims(claimed, people),
+            None if turns is None else of_table(turns, people),
+            given_cues(inputs, people),
         )
 
 
@@ -146,6 +163,8 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
 
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
     sound, trained = _listen(case.conversations, plan, cache, asked, stages)
+    cues, odd = _cues(case, sound, stages)
+    case = replace(case, conversations=cues.on(case.conversations))
     with stages.stage("scoring"):
         consecutive = plan.weight is not None and plan.weight.consecutive
         links = find_links(case.conversations, consecutive=consecutive)
@@ -157,19 +176,53 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
-    told = (scorer.note, compared.note, damage_note(sound.store.damaged))
+    if cues.terms:
+        with stages.stage("other evidence once more"):
+            evidence, found = _with_voices(evidence, found, cues, plan)
+    silent = plan.recognizer.name == NO_VOICES
+    heard = SILENT if silent else scorer.note
+    told = (heard, compared.note, damage_note(sound.store.damaged))
     notes = [text for text in told if text]
     result = Result("link", asked, case.inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
     with stages.stage("looking for wrong lists"):
         result = with_seating(result, plan.rate, plan.how)
         result = learned_again(result, compared.pairs, plan.choice, plan.how)
-        result = with_misfits(result, _voices(result, compared.scorer, sound))
+        voices = None if silent else _voices(result, compared.scorer, sound)
+        result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
         every = compared.scorer.everything()
         scores = replace(scores, others=len(every) - len(scores.needed))
         result = replace(result, raw=every, evidence=replace(result.evidence, scores=scores))
-    return replace(result, listening=_listening(result, case, plan, sound, trained))
+    listening = _listening(result, case, plan, sound, trained)
+    return replace(result, listening=replace(listening, problems=[*listening.problems, *odd]))
+
+
+def _cues(case: Case, sound: Sound, stages: Stages) -> tuple[Cues, list[tuple[Any, ...]]]:
+    """All other evidence than voices, and what is odd about it."""
+    learners, table, odd = [*case.given], case.conversations, []
+    if case.spoken is not None:
+        with stages.stage("turns"):
+            turns = TurnCue(table, case.spoken, sound.levels)
+        learners.append(turns)
+        for m, text in turns.problems:
+            odd.append((table.ids[m], "", SEPARATOR.join(table.audio[m]), text))
+    if not learners:
+        return Cues(), odd
+    with stages.stage("other evidence"):
+        return Cues.first(learners, table), odd
+
+
+def _with_voices(
+    evidence: Evidence, found: Calibrated, cues: Cues, plan: Plan
+) -> tuple[Evidence, Calibrated]:
+    """Cues learned once more with the voices as their witness, and what both say together."""
+    if plan.recognizer.name != NO_VOICES:
+        cues = cues.with_voices(evidence.conversations, found.posterior)
+    evidence = evidence.with_cues(cues.terms)
+    if not isinstance(found.posterior, Posterior):
+        return evidence, found
+    return evidence, replace(found, posterior=solve(evidence.model, options=plan.how))
 
 
 def _listen(
@@ -188,7 +241,7 @@ def _listen(
             workers=plan.how.workers,
             tell=stages.progress,
         )
-    if skip_bad and not sound.usable.any():
+    if plan.recognizer.name == NO_VOICES or (skip_bad and not sound.usable.any()):
         return sound, None
     with stages.stage("training the recognizer"):
         trainer = Trainer(

@@ -22,7 +22,9 @@ from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import NONE, Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
+from spklink.cues.attributes import AttributeCue, small_voices
 from spklink.cues.cue import Cue
+from spklink.cues.speakers import Attribute, read_attributes
 from spklink.cues.turns import Spoken, TurnCue, of_table
 from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.labels import Labels, read_claims, read_key
@@ -123,6 +125,7 @@ class Case:
     claims: Labels | None
     spoken: list[Spoken] | None = None  # who has the turn when
     given: tuple[Cue, ...] = ()  # evidence that somebody computed
+    attributes: tuple[Attribute, ...] = ()  # what is known of people
 
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
@@ -146,6 +149,7 @@ class Case:
             None if claimed is None else read_claims(claimed, people),
             None if turns is None else of_table(turns, people),
             given_cues(inputs, people),
+            tuple(read_attributes(inputs.table("speakers"), asked["attribute"], people)),
         )
 
 
@@ -163,7 +167,7 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
 
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
     sound, trained = _listen(case.conversations, plan, cache, asked, stages)
-    cues, odd = _cues(case, sound, stages)
+    cues, odd = _cues(case, sound, trained, stages)
     case = replace(case, conversations=cues.on(case.conversations))
     with stages.stage("scoring"):
         consecutive = plan.weight is not None and plan.weight.consecutive
@@ -198,7 +202,9 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     return replace(result, listening=replace(listening, problems=[*listening.problems, *odd]))
 
 
-def _cues(case: Case, sound: Sound, stages: Stages) -> tuple[Cues, list[tuple[Any, ...]]]:
+def _cues(
+    case: Case, sound: Sound, trained: Trained | None, stages: Stages
+) -> tuple[Cues, list[tuple[Any, ...]]]:
     """All other evidence than voices, and what is odd about it."""
     learners, table, odd = [*case.given], case.conversations, []
     if case.spoken is not None:
@@ -207,9 +213,12 @@ def _cues(case: Case, sound: Sound, stages: Stages) -> tuple[Cues, list[tuple[An
         learners.append(turns)
         for m, text in turns.problems:
             odd.append((table.ids[m], "", SEPARATOR.join(table.audio[m]), text))
-    if not learners:
+    if not learners and not case.attributes:
         return Cues(), odd
     with stages.stage("other evidence"):
+        if case.attributes and trained is not None:
+            voices = small_voices(trained.unit_vectors, sound.usable, sound.order)
+            learners += [AttributeCue(table, one, voices) for one in case.attributes]
         return Cues.first(learners, table), odd
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import EQUAL
 from spklink.measures.reliability import Reliability, bins_json, reliability
 
+Ints = NDArray[np.integer]
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
 
@@ -24,6 +26,7 @@ class CueRow:
     wrong: float  # a tie is half an error
     expected_wrong: float
     bits: float  # cross entropy a conversation
+    clique_errors: int  # cliques with a conversation that is wrong, not merely open
     open_bits: float  # entropy of what it leaves open, in all
     reliability: list[Reliability]
 
@@ -31,9 +34,10 @@ class CueRow:
         return asdict(self) | {"reliability": bins_json(self.reliability, "conversations")}
 
 
-def measure_odds(name: str, odds: Floats, truth: Bits) -> CueRow:
+def measure_odds(name: str, odds: Floats, truth: Bits, clique: Ints) -> CueRow:
     """From (M,) log-odds of exchanged and the true bits, -1 where these are not known."""
     there = truth >= 0
+    clique = clique[there]
     odds, right = odds[there], np.where(truth[there] == 1, odds[there], -odds[there])
     sure = -np.logaddexp(0.0, -np.abs(odds))  # log-probability of what is more probable
     unsure = -np.logaddexp(0.0, np.abs(odds))
@@ -41,10 +45,11 @@ def measure_odds(name: str, odds: Floats, truth: Bits) -> CueRow:
     return CueRow(
         name=name,
         conversations=int(there.sum()),
-        says=int((odds != 0.0).sum()),
-        wrong=float((right < 0.0).sum() + 0.5 * (right == 0.0).sum()),
+        says=int((np.abs(odds) > EQUAL).sum()),
+        wrong=float((right < -EQUAL).sum() + 0.5 * (np.abs(right) <= EQUAL).sum()),
         expected_wrong=float(np.exp(unsure).sum()),
         bits=float(np.logaddexp(0.0, -right).mean() / np.log(2.0)) if len(odds) else 0.0,
+        clique_errors=len(np.unique(clique[right < -EQUAL])),
         open_bits=float(entropy.sum()),
         reliability=reliability(np.exp(sure[odds != 0.0]), right[odds != 0.0] > 0.0),
     )

@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 ANYTHING = 3.0  # variance of odd values
 ON_TIME = 0.25  # seconds
 ABOUT = 1.0  # seconds: scale of small offsets
-ROUNDS, SETTLED = 30, 1e-3
+ROUNDS, SETTLED = 15, 3e-3
 IMPOSSIBLE = 1e-6  # an offset less probable in every conversation is not looked at while learning
 LEAST_MEAN, LEAST_SPREAD = 0.1, 0.05
 # What the first guess counts for beside the database: turns, or conversations. Choices.

@@ -14,17 +14,8 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options", "settings"),
-    *(
-        "database",
-        "formats",
-        "sound",
-        "recognizers",
-        "scores",
-        "posterior",
-        "calibration",
-        "measures",
-    ),
-    *("worlds", "runs", "report", "cli"),
+    *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
+    *("cues", "measures", "worlds", "runs", "report", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {

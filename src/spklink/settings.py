@@ -21,6 +21,7 @@ from spklink.shared_options import (
     BudgetGb,
     BudgetSeconds,
     Claimed,
+    Cue,
     Eer,
     EmbeddingKeys,
     Embeddings,
@@ -40,6 +41,7 @@ from spklink.shared_options import (
     TableFile,
     Tracks,
     TrustedLists,
+    Turns,
     Weight,
     Workers,
     World,
@@ -114,6 +116,7 @@ class AssignOptions(TypedDict, total=False):
     weight: Weight
     beta: Beta
     known: Known
+    cue: Cue
     method: Method
     budget_seconds: BudgetSeconds
     budget_gb: BudgetGb
@@ -160,6 +163,15 @@ class LinkOptions(TypedDict, total=False):
     scores: GivenScores
     sides: Sides
     tracks: Tracks
+    turns: Turns
+    speakers: Annotated[
+        TableFile,
+        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
+    ]
+    attribute: Annotated[
+        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
+    ]
+    cue: Cue
     known: Known
     claimed: Claimed
     key: Annotated[

@@ -128,6 +128,24 @@ Tracks = Annotated[
         memory=True,
     ),
 ]
+Turns = Annotated[
+    TableFile,
+    Option(
+        "Who has the turn when: conversation,speaker,start,end, or transcripts, or a folder.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+Cue = Annotated[
+    TableFile,
+    Option(
+        "Other evidence: conversation,log_odds[,name] or conversation,track,speaker,log_odds.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
 Method = Annotated[
     str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
 ]

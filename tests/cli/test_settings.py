@@ -47,7 +47,8 @@ def test_options_keep_the_order_in_which_they_are_written():
     assert list(options_of(AssignOptions)) == [
         *("calibration", "kind", "sides", "fallback", "wrong_lists", "list_errors"),
         *("split_speakers", "weight"),
-        *("beta", "known", "method", "budget_seconds", "budget_gb", "workers", "seed", "safe_csv"),
+        *("beta", "known", "cue", "method", "budget_seconds", "budget_gb", "workers", "seed"),
+        "safe_csv",
     ]
 
 
@@ -192,6 +193,8 @@ def value_of(option: Option, hint) -> st.SearchStrategy:
         return st.sampled_from(option.words())
     if hint is bool:
         return st.booleans()
+    if hint == (str | None):
+        return st.none() | word
     least = option.least if option.least is not None else -5
     numbers = st.integers(int(least), 99) if "int" in str(hint) else st.floats(-9, 9)
     return numbers if option.default is not None else st.none() | numbers

@@ -280,3 +280,14 @@ def test_databases_joined_are_solved_as_before():
     joined = solve(join([posterior.model for posterior in alone]))
     assert np.array_equal(joined.exchanged, np.concatenate([p.exchanged for p in alone]))
     assert np.array_equal(joined.log_evidence, np.concatenate([p.log_evidence for p in alone]))
+
+
+def test_a_large_clique_of_which_nothing_is_known():
+    """Two to the hundred configurations tie: more than an integer of the machine counts."""
+    calls = [(f"c{k}", f"s{k}", f"s{k + 1}") for k in range(100)]
+    table = make_conversations(calls)
+    links = find_links(table)
+    llr = np.zeros(4 * len(links.first))
+    found = solve(build_model(table, find_cliques(table), links, llr))
+    assert found.ties[0] > 2**60
+    np.testing.assert_allclose(found.exchanged, 0.5)

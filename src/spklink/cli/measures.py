@@ -11,6 +11,7 @@ from spklink.cli.show import number, paragraph, percent, table, text
 from spklink.words import counted
 
 if TYPE_CHECKING:
+    from spklink.measures.cues import CueRow
     from spklink.measures.detection import Detection
     from spklink.measures.entropy import Level
     from spklink.measures.evaluation import Evaluation, Row
@@ -24,9 +25,32 @@ def evaluation(result: Evaluation) -> None:
     """All that was measured: the paper's tables, and the answer in full where there is one."""
     if result.seats is None or result.all.cliques:
         _paper_tables(result)
+    if result.cues:
+        text()
+        by_cue(result.cues)
     if result.seats is not None:
         text()
         seats(result.seats)
+
+
+def by_cue(rows: list[CueRow]) -> None:
+    """Each kind of evidence by itself."""
+    table(
+        ["evidence", "says", "wrong", "expected", "bits", "cliques wrong", "bits open"],
+        [
+            (
+                row.name,
+                f"{row.says} of {row.conversations}",
+                number(row.wrong, 1),
+                number(row.expected_wrong, 2),
+                number(row.bits, 4),
+                row.clique_errors,
+                number(row.open_bits, 2),
+            )
+            for row in rows
+        ],
+        title="By evidence: conversations (what nothing is said of is half an error)",
+    )
 
 
 def seats(found: SeatEvaluation) -> None:

@@ -59,6 +59,8 @@ class Conversations:
     open: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)  # (M,) with `*`
     diarized: list[Diarized] = field(default_factory=list, repr=False)  # (M,), or none at all
     split: float = 0.0  # how often somebody who is there is on two tracks
+    # (sum of people x tracks,) what other evidence than voices adds to every seat; or none at all
+    cues: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
 
     def __post_init__(self) -> None:
         """Lists of which nothing else is said are closed, and everybody on them is certain."""

@@ -91,7 +91,7 @@ def read_segments(
     """The tracks of every conversation; all that is wrong is in the one error raised."""
     content = read_tracks(table)
     drafts, problems = [_Draft() for _ in ids], Problems()
-    find = _Finder(ids, audio)
+    find = Finder(ids, audio)
     for row in _rttm_rows(content, problems) if is_rttm(content) else _rows(content, problems):
         if wrong := _take(row, find, drafts):
             problems.append(f"row {row.number}: {wrong}")
@@ -137,7 +137,7 @@ def _rttm_rows(content: Content, problems: Problems) -> Iterator[_Row]:
         yield _Row(number, file, track, start, lasts, channel, lasts=True)
 
 
-class _Finder:
+class Finder:
     """From the name of a conversation, or of its recording, to its place in the table."""
 
     def __init__(self, ids: Sequence[str], audio: Sequence[tuple[str, ...]]) -> None:
@@ -161,7 +161,7 @@ class _Finder:
         return f"{name!r} is the recording of {both}; write the id of the conversation"
 
 
-def _take(row: _Row, find: _Finder, drafts: list[_Draft]) -> str:
+def _take(row: _Row, find: Finder, drafts: list[_Draft]) -> str:
     """Add one segment; what is wrong with it, or nothing."""
     m = find(row.conversation)
     if isinstance(m, str):

@@ -228,6 +228,22 @@ def names_on(conversations: Conversations, m: int, bit: int) -> tuple[str, ...]:
     return (second, first) if bit else (first, second)
 
 
+def turned_odds(conversations: Conversations) -> NDArray[np.float64]:
+    """(M,) log-odds of exchanged that other evidence than voices gives."""
+    refuse_more_than_bits(conversations)
+    if not len(conversations.cues):
+        return np.zeros(len(conversations))
+    seat = squares(conversations.cues)
+    return seat[:, 0, 1] + seat[:, 1, 0] - seat[:, 0, 0] - seat[:, 1, 1]
+
+
+def pair_seats(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(M, 2, 2) and back: half of it to each of two people, so that both together have all of it;
+    what is against a seat counts more than what is for it, as somebody else may be there."""
+    as_listed, other = (0.5 * (np.log(2.0) - np.logaddexp(0.0, x)) for x in (odds, -odds))
+    return np.stack([as_listed, other, other, as_listed], axis=1).reshape(-1, TWO, TWO)
+
+
 def squares(of_pairs: NDArray[np.float64]) -> NDArray[np.float64]:
     """(E, 2, 2) values of needed side pairs: track of the first conversation, of the second."""
     return of_pairs.reshape(-1, TWO, TWO)

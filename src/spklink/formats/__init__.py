@@ -1,1 +1,1 @@
-"""Vectors of sides in files of others: one file a format."""
+"""Files of others, as they come: one module a format."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spklink.arrays import sums
 from spklink.database.labels import Labels
+from spklink.measures.cues import CueRow
 from spklink.measures.reliability import (
     Marginals,
     Reliability,
@@ -84,11 +85,14 @@ class Evaluation(Shown):
     marginals: Marginals
     intervals: Intervals = field(default_factory=dict)  # of the totals that are not exact
     seats: SeatEvaluation | None = None  # nothing given, not even that the lists are right
+    cues: list[CueRow] = field(default_factory=list)  # each kind of evidence, where there are more
 
     def as_json(self) -> dict[str, Any]:
+        cues = {"cues": [row.as_json() for row in self.cues]} if self.cues else {}
         if self.seats is None:
-            return self._paper_json()
-        return (self._paper_json() if self.all.cliques else {}) | {"seats": self.seats.as_json()}
+            return self._paper_json() | cues
+        paper = self._paper_json() if self.all.cliques else {}
+        return paper | cues | {"seats": self.seats.as_json()}
 
     def _paper_json(self) -> dict[str, Any]:
         totals = {k: v for k, v in self.intervals.items() if k == "cross_entropy_bits"}

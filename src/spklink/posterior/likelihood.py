@@ -27,7 +27,7 @@ from spklink.database.cliques import Cliques, number_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
-from spklink.database.sides import refuse_more_than_bits, squares, track_of
+from spklink.database.sides import refuse_more_than_bits, squares, track_of, turned_odds
 from spklink.errors import SpklinkError
 
 Floats = NDArray[np.float64]
@@ -87,13 +87,17 @@ class Prior:
 
 
 def combine_prior(conversations: Conversations, known: Labels | None = None) -> Prior:
-    """The `prior` column; what a known channel says about a conversation replaces it."""
+    """The `prior` column; what a known channel says about a conversation replaces it. Cues are
+    added to either."""
     exchanged = 1.0 - conversations.prior
     if known is not None:
         exchanged = np.where(np.isnan(known.exchanged), exchanged, known.exchanged)
     clamped = Labels(exchanged).bits
     open_ = np.where(clamped < 0, exchanged, 0.5)
-    return Prior(np.log(open_) - np.log1p(-open_), clamped)
+    odds = np.log(open_) - np.log1p(-open_)
+    if len(conversations.cues):
+        odds = np.where(clamped < 0, odds + turned_odds(conversations), odds)
+    return Prior(odds, clamped)
 
 
 @dataclass(frozen=True)

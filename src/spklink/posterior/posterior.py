@@ -30,6 +30,7 @@ Bits = NDArray[np.int8]
 Tell = Callable[[int, int], None]  # hears (cliques done, cliques in all)
 SEED_STRIDE = 1_000_003  # between the seeds of two runs
 QUICK_SECONDS = 2.0  # a clique
+MOST_TIES = 2**62  # counted: where nobody says anything there are two to the number of calls
 SETTLED = 0.99  # a conversation whose low end is this probable, or more, counts as settled
 
 
@@ -295,7 +296,7 @@ class _Draft:
         network = networks.one(k)
         self.value[k] = network.value(found.best)
         self.mirror[k] = network.value(1 - found.best)
-        self.ties[k] = found.ties or 0
+        self.ties[k] = min(found.ties or 0, MOST_TIES)
         self.method[k], self.certainty[k] = found.method, found.certainty
         self.reason[k], self.seconds[k] = solved.reason, solved.seconds
 

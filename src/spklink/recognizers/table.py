@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spklink.recognizers.recognizer import Recognizer
 
 ENERGY = "energy"
-RECOGNIZERS = {"gmm-ubm": "gmm_ubm"}  # name → module
+RECOGNIZERS = {"gmm-ubm": "gmm_ubm", "none": "none"}  # name → module
 
 
 def make_recognizer(name: str, **options: Any) -> Recognizer:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
+from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
 from spklink.sound.listening import Heard, Sound, Tell, hear_background, load_array
 from spklink.threads import in_order
@@ -59,6 +60,10 @@ class Trained:
     row: NDArray[np.int64]  # (S,) of each side among the vectors
     trained_on: int  # recordings of this table that it was trained on, or settled among,
     of: int  # of so many with a usable side
+
+    def unit_vectors(self, sides: NDArray[np.int64]) -> Singles:
+        """(sides, width) of length one, close where voices are alike."""
+        return unit_vectors(self.recognizer.product, self.vectors, self.row[sides])
 
 
 def prepare(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Trained:

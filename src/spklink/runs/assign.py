@@ -16,6 +16,7 @@ from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
+from spklink.runs.cues import given_cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.inputs import Inputs, Passing, read_inputs
@@ -64,8 +65,11 @@ def assign(
         conversations = with_splits(conversations, asked["split_speakers"])
         known = read_known_channels(inputs, conversations)
     evidence = read_evidence(conversations, scores, weight or choice.rule(), known, stages)
+    evidence = evidence.with_cues(
+        [c.terms(conversations) for c in given_cues(inputs, conversations)]
+    )
     result = Result("assign", asked, inputs, evidence, stages=stages)
-    result = _solved(result, choice, weight, asked_rate(asked["list_errors"]))
+    result = with_conflicts(_solved(result, choice, weight, asked_rate(asked["list_errors"])))
     if folder is not None:
         result.save(folder)
     return result
@@ -73,6 +77,7 @@ def assign(
 
 def _read_inputs(table: Table, scores: Any, asked: AssignOptions, choice: Choice) -> Inputs:
     tables = {"conversations": table, "known": asked["known"], "sides": asked["sides"]}
+    tables["cue"] = asked["cue"]
     return read_inputs(tables, {"scores": scores} | choice.named_files())
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from spklink.cues.cue import Terms, with_cues
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
@@ -25,6 +27,7 @@ class Evidence:
     scores: Scores  # log-likelihood-ratios
     weight: Weight
     known: Labels | None = None
+    cues: tuple[Terms, ...] = ()  # what the table knows of them is their sum
 
     @cached_property
     def cliques(self) -> Cliques:
@@ -47,6 +50,11 @@ class Evidence:
     def unaided(self) -> Evidence:
         """The same without what somebody knew of channels."""
         return replace(self, known=None)
+
+    def with_cues(self, cues: Sequence[Terms]) -> Evidence:
+        """The same with other cues, or with none."""
+        table = with_cues(replace(self.conversations, cues=np.zeros(0)), cues)
+        return replace(self, conversations=table, cues=tuple(cues))
 
     def hiding_everything(self) -> Model:
         """The model without what is known for certain; what is only probable stays."""

@@ -37,6 +37,7 @@ from spklink.posterior.list_errors import Rate
 from spklink.posterior.posterior import Options
 from spklink.posterior.seating import Seating
 from spklink.runs.claims import SUSPECTS, read_suspects
+from spklink.runs.cues import about_cues, cue_files, read_cue_terms
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Given, Inputs, read_inputs
 from spklink.runs.misfits import MISFITS
@@ -76,7 +77,7 @@ COPIED = ("conversations", "known", "tracks")  # inputs that a folder needs to s
 FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
-    *("presence.csv", "misfits.csv"),
+    *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
 )
 LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 REPORTS = ("report.html", "report.json")
@@ -153,6 +154,8 @@ def _write_files(result: Result, new: Path, folder: Path) -> None:
     if seating is not None:
         write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
         write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
+    for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
+        write_csv(new / name, *of_cue, safe=safe)
 
 
 def _copies(result: Result, folder: Path) -> dict[str, bytes]:
@@ -217,6 +220,7 @@ def run_json(result: Result, folder: Path) -> dict[str, Any]:
         "options": options_json(COMMANDS[result.command], result.options, folder),
         "inputs": result.inputs.as_json(folder),
         **heard,
+        **about_cues(result.evidence),
         "weight": {"rule": weight.rule, "beta": weight.beta},
         "scores": {"needed": len(scores.needed), "others": scores.others},
         "result": result.summary(),
@@ -273,13 +277,18 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
                 f"{folder / 'conversations.csv'}: {here} {name} where run.json tells of {there}; "
                 f"{ANEW}"
             )
-    return Evidence(
+    found = Evidence(
         conversations=table,
         links=links,
         scores=scores,
         weight=weight,
         known=None if known is None else read_known(known, table),
     )
+    path = _there(folder / "cues.csv")
+    if path is None:
+        return found
+    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
+    return found.with_cues(read_cue_terms(read(path), table))
 
 
 def _weight(path: Path, said: dict[str, Any]) -> Weight:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.cache import damage_note, key_of, sweep_all
-from spklink.calibration.choice import Calibrated, Choice, calibrated, compared_twice
+from spklink.calibration.choice import NONE, Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
 from spklink.calibration.table import find_kind
@@ -30,20 +30,24 @@ from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import Links, find_links
 from spklink.database.segments import read_tracks
 from spklink.errors import SpklinkError, check_folder
+from spklink.formats.turns import read_turns
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
-from spklink.posterior.posterior import Options
+from spklink.posterior.posterior import Options, Posterior, solve
 from spklink.recognizers.background import has_labels
+from spklink.recognizers.none import NAME as NO_VOICES
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import ENERGY, make_recognizer
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
+from spklink.runs.cues import Cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.given_scores import GivenScorer
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.names import Voices
+from spklink.runs.other_evidence import OtherEvidence, gathered
 from spklink.runs.recipe import LABELLED, ONCE, UNUSED, Recipe, recipe_of, with_back_end
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
@@ -67,6 +71,8 @@ from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
 from spklink.sound.listening import Sound, problem_rows
 from spklink.tables import Table
+
+SILENT = "voices were not compared (--recognizer none): all that is known comes from elsewhere"
 
 
 @described(LinkOptions)
@@ -115,8 +121,15 @@ class Plan:
         weight = asked_weight(asked["weight"], asked["beta"])
         known = "" if recognizer is None else recognizer.name
         recipe = with_back_end(recipe, asked["back_end"], known, twice=asked["link_wccn"])
-        rate = asked_rate(asked["list_errors"])
-        return cls(recognizer, recipe, Choice.of(asked, recipe.kind), weight, rate, solving(asked))
+        rate, choice = asked_rate(asked["list_errors"]), Choice.of(asked, recipe.kind)
+        if known == NO_VOICES:  # nothing to calibrate, and nothing against any list
+            rate, choice = rate or 0.0, replace(choice, source=NONE)
+        return cls(recognizer, recipe, choice, weight, rate, solving(asked))
+
+    @property
+    def silent(self) -> bool:
+        """Whether voices are not compared at all."""
+        return self.recognizer is not None and self.recognizer.name == NO_VOICES
 
     def without_seconds(self, asked: LinkOptions) -> Plan:
         """The same where nobody knows the seconds of speech: unless a kind of calibration is asked
@@ -146,6 +159,7 @@ class Case:
     conversations: Conversations
     known: Labels | None
     claims: Labels | None
+    others: OtherEvidence
 
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
@@ -153,6 +167,10 @@ class Case:
         tables = {"conversations": table} | {name: asked[name] for name in names}  # type: ignore[literal-required]
         if asked["tracks"] is not None:
             tables["tracks"] = read_tracks(asked["tracks"])
+        turns = None if asked["turns"] is None else read_turns(asked["turns"])
+        if turns is not None:
+            tables["turns"] = turns.content
+        tables |= {"cue": asked["cue"], "speakers": asked["speakers"]}
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
         people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
         people = with_splits(people, asked["split_speakers"])
@@ -164,6 +182,7 @@ class Case:
             people,
             read_known_channels(inputs, people),
             None if claimed is None else read_claims(claimed, people),
+            OtherEvidence.read(inputs, turns, asked, people),
         )
 
 
@@ -186,6 +205,8 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     sound = source.sound
     if sound.known_seconds() is None:
         plan = plan.without_seconds(asked)
+    cues, odd = gathered(case.conversations, case.others, sound, source.trained, stages)
+    case = replace(case, conversations=cues.on(case.conversations))
     with stages.stage("scoring"):
         scorer = source.scorer.normalised() if plan.recipe.normalise else source.scorer
         labelled = has_labels(background_of(asked))
@@ -197,8 +218,12 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
+    if cues.terms:
+        with stages.stage("other evidence once more"):
+            evidence, found = _with_voices(evidence, found, cues, plan)
     unused = UNUSED if labelled and plan.recipe.back_end != LABELLED else ""
-    told = (source.note, scorer.note, compared.note, unused, damage_note(sound.store.damaged))
+    heard = SILENT if plan.silent else scorer.note
+    told = (source.note, heard, compared.note, unused, damage_note(sound.store.damaged))
     notes = [text for text in told if text]
     inputs = case.inputs.with_files(source.files)
     result = Result("link", asked, inputs, evidence, notes=notes, stages=stages)
@@ -206,12 +231,26 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     with stages.stage("looking for wrong lists"):
         result = with_seating(result, plan.rate, plan.how)
         result = learned_again(result, compared.pairs, plan.choice, plan.how)
-        result = with_misfits(result, _voices(result, compared.scorer, sound))
+        voices = None if plan.silent else _voices(result, compared.scorer, sound)
+        result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
         every = compared.scorer.everything()
         scores = replace(scores, others=len(every) - len(scores.needed))
         result = replace(result, raw=every, evidence=replace(result.evidence, scores=scores))
-    return replace(result, listening=_listening(result, case, plan, source))
+    listening = _listening(result, case, plan, source)
+    return replace(result, listening=replace(listening, problems=[*listening.problems, *odd]))
+
+
+def _with_voices(
+    evidence: Evidence, found: Calibrated, cues: Cues, plan: Plan
+) -> tuple[Evidence, Calibrated]:
+    """Cues learned once more with the voices as their witness, and what both say together."""
+    if not plan.silent:
+        cues = cues.with_voices(evidence.conversations, found.posterior)
+    evidence = evidence.with_cues(cues.terms)
+    if not isinstance(found.posterior, Posterior):
+        return evidence, found
+    return evidence, replace(found, posterior=solve(evidence.model, options=plan.how))
 
 
 def _source(

@@ -7,15 +7,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from spklink.cues.cue import VOICES
 from spklink.database.conversations import read_conversations
 from spklink.database.labels import Labels, read_key
 from spklink.errors import SpklinkError
 from spklink.measures import evaluation
+from spklink.measures.cues import CueRow, measure_odds
 from spklink.measures.detection import Detection
 from spklink.measures.detection import measure as measure_scores
 from spklink.measures.evaluation import Evaluation
 from spklink.measures.reliability import Marginals, hide_known
 from spklink.measures.seats import evaluate_seats
+from spklink.posterior.posterior import solve
+from spklink.runs.cues import cue_odds, odds_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_evidence, read_run, solving
 from spklink.runs.result import Result
@@ -54,7 +58,19 @@ def measured(result: Result, key: Labels) -> Evaluation:
     found = evaluation.evaluate(
         result.posterior, key.bits, foreign_key_rows=key.foreign, options=how
     )
-    return replace(found, seats=seats)
+    return replace(found, seats=seats, cues=by_cue(result, key))
+
+
+def by_cue(result: Result, key: Labels) -> list[CueRow]:
+    """Voices alone, every cue alone, and all together; nothing where there are voices only."""
+    evidence = result.evidence
+    if not evidence.cues:
+        return []
+    clique, bits = evidence.cliques.label, key.bits
+    alone = solve(evidence.with_cues(()).model, options=solving(result.options))
+    found = {VOICES: odds_of(alone)} | cue_odds(evidence)
+    found["together"] = odds_of(result.posterior)
+    return [measure_odds(name, odds, bits, clique) for name, odds in found.items()]
 
 
 def consistency(

@@ -17,6 +17,7 @@ from spklink.formats.keys import read_keys
 from spklink.formats.vectors import Vectors
 from spklink.posterior.posterior import Options
 from spklink.recognizers.given import GivenVectors, given_vectors
+from spklink.recognizers.none import NAME as NO_VOICES
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.training import Trained, Trainer, prepare, room
 from spklink.runs.given_scores import GivenScorer, given_scorer, score_sides
@@ -30,7 +31,7 @@ from spklink.sound.speech_table import SpeechTable, read_speech_table
 from spklink.words import counted
 
 NO_VECTOR, BAD_VECTOR = "no embedding", "bad embedding"
-LISTENING = ("background", "components", "retrain")  # options of runs that listen
+LISTENING = ("background", "components", "retrain", "turns")  # options of runs that listen
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def is_given(asked: LinkOptions) -> bool:
                 raise SpklinkError(f"--{flag} goes with {what}; a run that listens needs none")
         return False
     for name in LISTENING:
-        if asked[name]:  # type: ignore[literal-required]
+        if asked[name] is not None and asked[name] is not False:  # type: ignore[literal-required]
             raise SpklinkError(f"--{name} is about listening; it does not go with --{given[0]}")
     if asked["embedding_keys"] is not None and given[0] == "scores":
         raise SpklinkError("--embedding-keys goes with --embeddings, not with --scores")
@@ -97,7 +98,7 @@ def listened(
             workers=how.workers,
             tell=stages.progress,
         )
-    if skip_bad and not sound.usable.any():
+    if recognizer.name == NO_VOICES or (skip_bad and not sound.usable.any()):
         return Source(sound, Scorer(conversations, sound, None, how.seed, how.workers), recognizer)
     with stages.stage("training the recognizer"):
         trained = prepare(recognizer, sound, trainer_of(how, cache, asked, stages))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -28,8 +28,10 @@ from spklink.sound.audio import (
     channel_blocks,
     good_channels,
 )
+from spklink.sound.levels import Level, kept_level
 from spklink.sound.sameness import SAME_COURSE, SAME_SOUND, alike, same_course
 from spklink.sound.speech import (
+    SILENCE,
     Framing,
     frame_count,
     frame_energies,
@@ -56,6 +58,7 @@ class Spoken:
     problems: list[Problem]
     chunks: Callable[[], Iterable[Samples]]  # the sound once more; to be asked for once
     own: list[Mask] | None = None  # a track: frames beyond which nothing is its own; None: all are
+    levels: list[Level] = field(default_factory=list)  # a track: (frames,) of all of it
 
 
 def find_speech(
@@ -80,7 +83,8 @@ def find_speech(
     problems += _without_speech(levels, kept, good_channels(problems, tracks))
     bad = bad_channels(problems, tracks)
     kept = [mask & (not wrong) for mask, wrong in zip(kept, bad, strict=True)]
-    return Spoken(kept, survey.lengths, survey.seconds, problems, again)
+    loud = [kept_level(level) for level in levels]
+    return Spoken(kept, survey.lengths, survey.seconds, problems, again, levels=loud)
 
 
 def _of_turns(
@@ -101,6 +105,7 @@ def _of_turns(
         problems,
         lambda: (chunk.repeat(tracks, axis=0) for chunk in again()),
         own,
+        [kept_level(np.where(mask, level, SILENCE)) for mask in own],
     )
 
 

@@ -71,8 +71,10 @@ class Cepstra(Framing):
         spoken = find_speech(files, tracks, self, block_seconds, turns)
         features = _features(spoken.chunks(), spoken.kept, self, files[0])
         sides = [
-            Side(warp(rows, self.warping), speech_seconds(kept), seconds)
-            for rows, kept, seconds in zip(features, spoken.kept, spoken.seconds, strict=True)
+            Side(warp(rows, self.warping), speech_seconds(kept), seconds, level)
+            for rows, kept, seconds, level in zip(
+                features, spoken.kept, spoken.seconds, spoken.levels, strict=True
+            )
         ]
         return sides, spoken.problems
 

@@ -24,6 +24,7 @@ class Side:
     array: NDArray[np.float32]  # (length, …) of its speech alone, in order of time
     speech_seconds: float
     seconds: float  # of the track
+    levels: NDArray[np.uint8] | None = None  # (frames,) of all of it, see `levels`
     sound: str = ""  # the hash of its sound, where the array is no good for that
 
 

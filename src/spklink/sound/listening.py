@@ -29,6 +29,7 @@ from spklink.errors import SpklinkError, problems_in
 from spklink.processes import Died, in_processes
 from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
+from spklink.sound.levels import Level, levels_of, load_levels
 from spklink.sound.speech_table import SpeechTable
 from spklink.tables import SEPARATOR
 
@@ -101,6 +102,10 @@ class Sound:
         """What the front end made of a side."""
         m, track = int(self.sides.conversation[side]), int(self.sides.position[side])
         return load_array(self.store, self.heard[m], track)
+
+    def levels(self, m: int) -> list[Level]:
+        """How loud the tracks of a recording are, frame by frame; nothing where nobody knows."""
+        return load_levels(self.store, self.heard[m])
 
     def table(self) -> SpeechTable:
         """What is written about the sides."""
@@ -341,7 +346,8 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
         tuple(side.sound or _sound_hash(side.array) for side in sides),
     )
     about = {name: getattr(heard, name) for name in KEPT}
-    store.write(heard.key, about, {"sides": np.concatenate([side.array for side in sides])})
+    arrays = {"sides": np.concatenate([side.array for side in sides])}
+    store.write(heard.key, about, arrays | levels_of(sides))
     return heard
 
 

@@ -48,8 +48,10 @@ class Waveform(Framing):
         spoken = find_speech(files, tracks, self, block_seconds, turns)
         samples = self._samples(spoken, files[0])
         sides = [
-            Side(found, speech_seconds(kept), seconds)
-            for found, kept, seconds in zip(samples, spoken.kept, spoken.seconds, strict=True)
+            Side(found, speech_seconds(kept), seconds, level)
+            for found, kept, seconds, level in zip(
+                samples, spoken.kept, spoken.seconds, spoken.levels, strict=True
+            )
         ]
         return sides, spoken.problems
 

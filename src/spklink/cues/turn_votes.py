@@ -1,0 +1,133 @@
+"""Turns held against how loud the tracks are: the numbers that the model of turns works on.
+
+Levels in dB, floored 40 dB below their 99th percentile, z-normalised a track; of each track the
+mean of the others is taken off. A turn counts as often as it is a turn: what somebody says with no
+turn of another in between, and no long pause, is one, however many rows a transcript makes of it;
+of it only counts what no other turn overlaps. Its value on a track is the mean of that track's
+levels during the turn, for every offset by which the transcript may be late or early.
+
+A *voter* is what turns can decide between: for two people on two tracks the pair of them, as listed
+or exchanged; else one person, on any of the tracks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.sound.levels import Level, decibels
+from spklink.sound.speech import FRAME_SECONDS
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+STEP = 5  # frames taken together
+SECONDS = STEP * FRAME_SECONDS
+BELOW = 40.0  # dB under the loud frames: quieter ones are all the same
+REACH, NEAR = 15.0, 2.0  # seconds of offset; finer steps up to NEAR
+FINE, COARSE = 0.1, 0.25  # seconds, between offsets
+PAUSE = 2.0  # seconds: a longer one ends a turn
+LEAST_SPREAD = 0.05  # of values at random, squared: below, a track hardly changes
+Person = int  # place in a participant list; negative for people who are not on it
+Turns = Sequence[tuple[Person, float, float]]  # who, start, end; seconds
+
+
+@dataclass(frozen=True)
+class Voter:
+    """What the turns of one or two people say, option by option."""
+
+    conversation: int
+    people: tuple[Person, ...]  # two: the options are as listed and exchanged; one: his tracks
+    value: Floats  # (options, turns, offsets)
+    spread: Floats  # (options, turns) mean square of such values at random places
+    seconds: Floats  # (turns,)
+
+
+@lru_cache(maxsize=1)
+def offsets() -> Floats:
+    """Seconds by which a transcript may be early: finely near 0, then coarsely."""
+    fine = np.arange(0.0, NEAR + FINE / 2.0, FINE)
+    coarse = np.arange(NEAR + COARSE, REACH + COARSE / 2.0, COARSE)
+    half = np.concatenate([fine, coarse])
+    return np.concatenate([-half[:0:-1], half])
+
+
+def contrasts(levels: Sequence[Level]) -> Floats:
+    """(tracks, steps) how much louder than the others each track is."""
+    length = max(map(len, levels)) // STEP
+    own = np.zeros((len(levels), length))
+    for k, level in enumerate(levels):
+        whole = len(level) // STEP * STEP
+        if whole == 0:
+            continue
+        loud = decibels(level[:whole])
+        loud = np.maximum(loud, np.percentile(loud, 99.0) - BELOW)
+        spread = float(loud.std()) or 1.0
+        own[k, : whole // STEP] = ((loud - loud.mean()) / spread).reshape(-1, STEP).mean(axis=1)
+    others = (own.sum(axis=0) - own) / max(len(levels) - 1, 1)
+    found = own - others
+    return np.asarray(found - found.mean(axis=1, keepdims=True))
+
+
+def spoken(turns: Turns) -> dict[Person, tuple[Ints, Ints, Ints]]:
+    """Of each person: begin and end, in steps, of what he alone says, and the turn each belongs
+    to, from 0."""
+    if not turns:
+        return {}
+    length = int(np.ceil(max(end for _, _, end in turns) / SECONDS)) + 1
+    people = sorted({who for who, _, _ in turns})
+    has = np.zeros((len(people), length), np.bool_)
+    for who, start, end in turns:
+        has[people.index(who), int(start / SECONDS) : int(np.ceil(end / SECONDS))] = True
+    alone = np.where(has.sum(axis=0) == 1, has.argmax(axis=0), -1)
+    edges = np.flatnonzero(np.diff(alone, prepend=-1, append=-1))
+    runs = [(int(i), int(j), int(alone[i])) for i, j in pairwise(edges)]
+    found: dict[Person, list[tuple[int, int, int]]] = {}
+    before, until, turn = -1, 0, 0
+    for begin, end, who in runs:
+        if who < 0:
+            continue
+        turn += before != who or (begin - until) * SECONDS > PAUSE
+        before, until = who, end
+        found.setdefault(people[who], []).append((begin, end, turn))
+    parted = {}
+    for person, rows in found.items():
+        begin_, end_, turn_ = np.array(rows, np.int64).T
+        parted[person] = begin_, end_, np.unique(turn_, return_inverse=True)[1].reshape(-1)
+    return parted
+
+
+def voters(m: int, levels: Sequence[Level], turns: Turns, *, pair: bool) -> list[Voter]:
+    """All voters of a conversation; `pair` where it is two listed people on two tracks."""
+    course = contrasts(levels)
+    total = np.concatenate([np.zeros((len(course), 1)), np.cumsum(course, axis=1)], axis=1)
+    parts = {who: _values(total, runs) for who, runs in spoken(turns).items()}
+    if pair and parts and all(who in (0, 1) for who in parts):
+        turned = [
+            (value[::-1], spread[::-1]) if who else (value, spread)
+            for who, (value, spread, _) in sorted(parts.items())
+        ]
+        value, spread = (np.concatenate(some, axis=1) for some in zip(*turned, strict=True))
+        seconds = np.concatenate([parts[who][2] for who in sorted(parts)])
+        return [Voter(m, (0, 1), value, spread, seconds)]
+    return [Voter(m, (who,), *parts[who]) for who in sorted(parts)]
+
+
+def _values(total: Floats, runs: tuple[Ints, Ints, Ints]) -> tuple[Floats, Floats, Floats]:
+    """Values (tracks, turns, offsets), their spread at random and the seconds of the turns."""
+    begin, end, turn = runs
+    shift, last = np.rint(offsets() / SECONDS).astype(np.int64), total.shape[1] - 1
+    first = np.flatnonzero(np.diff(turn, prepend=-1))
+    low, high = (np.clip(at[:, None] + shift, 0, last) for at in (begin, end))
+    sums = np.add.reduceat(total[:, high] - total[:, low], first, axis=1)
+    length = np.add.reduceat(end - begin, first)
+    spread = np.empty((len(total), len(length)))
+    for k, size in enumerate(length.tolist()):
+        window = min(size, last)
+        means = (total[:, window:] - total[:, : last + 1 - window]) / size
+        spread[:, k] = np.square(means).mean(axis=1)
+    return sums / length[:, None], np.maximum(spread, LEAST_SPREAD), length * SECONDS

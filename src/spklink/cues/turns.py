@@ -1,0 +1,147 @@
+"""Turns as a cue: a track is loud while its person has the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spklink.cues.cue import Floats, Terms, from_odds, nothing, pairs, seat_layout
+from spklink.cues.turn_model import decide, learn
+from spklink.cues.turn_votes import REACH, Turns, Voter, voters
+from spklink.database.conversations import Conversations
+from spklink.database.segments import Finder
+from spklink.errors import Problems, problems_in
+from spklink.formats.turns import GivenTurns
+from spklink.sound.levels import Level
+from spklink.sound.speech import FRAME_SECONDS
+
+NAME = "turns"
+LATE = 1.0  # seconds that a turn may end after the sound without a remark
+ENOUGH = 1000  # conversations to learn from: more teach nothing new. A choice
+TOGETHER = 200  # conversations decided at a time
+BOUND = 0.999  # what turns of somebody who is not listed can say against those who are
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """Who has the turn when, in one conversation of a table."""
+
+    turns: Turns  # places in the list; negative for others
+    unlisted: tuple[str, ...] = ()  # names of those, -1 first
+    where: tuple[str, ...] = ()  # a turn: file and row
+
+
+def of_table(given: GivenTurns, table: Conversations) -> list[Spoken]:
+    """The turns of every conversation; conversations and names that nobody knows are an error."""
+    find, everybody = Finder(table.ids, table.audio), set(table.speakers)
+    found: list[list[tuple[str, float, float, str]]] = [[] for _ in table.ids]
+    for one in given.files:
+        problems, told = Problems(), set[str]()
+        for turn in one.turns:
+            m = find(turn.conversation)
+            wrong = m if isinstance(m, str) else ""
+            if not wrong and turn.speaker not in everybody:
+                wrong = (
+                    f"turns of {turn.speaker!r} (conversation {turn.conversation!r}), who is in no "
+                    "participant list; correct the name, or leave these turns out"
+                )
+            if wrong and wrong not in told:
+                told.add(wrong)
+                problems.append(f"{turn.place}: {wrong}")
+            elif not wrong:
+                place = f"{one.path.name}: {turn.place}"
+                found[int(m)].append((turn.speaker, turn.start, turn.end, place))
+        if problems:
+            raise problems_in(one.path, problems)
+    return [_spoken(table, m, rows) for m, rows in enumerate(found)]
+
+
+def _spoken(table: Conversations, m: int, rows: list[tuple[str, float, float, str]]) -> Spoken:
+    rows = sorted(rows, key=lambda row: (row[1], row[2], row[0]))
+    listed = list(table.names(m))
+    others = sorted({who for who, *_ in rows} - set(listed))
+    number = {who: k for k, who in enumerate(listed)} | {
+        who: -1 - k for k, who in enumerate(others)
+    }
+    turns = [(number[who], start, end) for who, start, end, _ in rows]
+    return Spoken(turns, tuple(others), tuple(place for *_, place in rows))
+
+
+class TurnCue:
+    """What turns say of a database whose recordings have been listened to."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        table: Conversations,
+        spoken: Sequence[Spoken],
+        levels: Callable[[int], list[Level]],
+    ) -> None:
+        self.problems: list[tuple[int, str]] = []  # conversation, what is odd about its turns
+        self.voters: list[list[Voter]] = []
+        pair = pairs(table)
+        for m, one in enumerate(spoken):
+            found = levels(m) if one.turns else []
+            self.problems += [(m, text) for text in _odd(one, found)]
+            kept = _within(one.turns, found)
+            self.voters.append(voters(m, found, kept, pair=bool(pair[m])) if kept else [])
+
+    def terms(self, table: Conversations, elsewhere: Floats | None = None) -> Terms:
+        spoken = [one for one in self.voters if one]
+        step = max(1, -(-len(spoken) // ENOUGH))
+        model = learn([voter for one in spoken[::step] for voter in one], elsewhere)
+        odds, seat = np.zeros(len(table)), nothing(table)
+        for first in range(0, len(spoken), TOGETHER):
+            some = [voter for one in spoken[first : first + TOGETHER] for voter in one]
+            for voter, chance in zip(some, decide(some, model), strict=True):
+                if len(voter.people) > 1:
+                    odds[voter.conversation] = chance[1] - chance[0]
+                else:
+                    _seat(table, seat, voter, chance)
+        said = {"conversations": len(spoken), **model.as_json()}
+        return Terms(self.name, seat + from_odds(table, odds), said)
+
+
+def _seat(table: Conversations, seat: Floats, voter: Voter, chance: Floats) -> None:
+    """What one person's turns say of his tracks; of somebody who is not listed, that they are
+    none of the others'."""
+    own = seat_layout(table).seats(seat, voter.conversation)
+    share = np.exp(chance - np.logaddexp.reduce(chance))
+    (person,) = voter.people
+    if person >= 0:
+        own[person] += np.log(len(chance) * share)
+    else:
+        own += np.log1p(-BOUND * share)
+
+
+def _within(turns: Turns, levels: Sequence[Level]) -> Turns:
+    """Those that can be in a recording if the transcript is late or early."""
+    last = _seconds(levels) + REACH
+    return [(who, start, min(end, last)) for who, start, end in turns if levels and start < last]
+
+
+def _seconds(levels: Sequence[Level]) -> float:
+    return max(map(len, levels), default=0) * FRAME_SECONDS
+
+
+def _odd(one: Spoken, levels: Sequence[Level]) -> Iterator[str]:
+    """What a person should look at."""
+    seconds = _seconds(levels)
+    beyond = [k for k, (_, start, _) in enumerate(one.turns) if start >= seconds]
+    if one.turns and not levels:
+        yield "turns: not used, as its sound cannot be"
+    elif beyond:
+        yield (
+            f"turns: {len(beyond)} of {len(one.turns)} begin after its end at {seconds:.1f} s "
+            f"({one.where[beyond[0]]}); are they of this recording?"
+        )
+    elif one.turns and max(end for _, _, end in one.turns) > seconds + LATE:
+        k = int(np.argmax([end for _, _, end in one.turns]))
+        yield (
+            f"turns: up to {one.turns[k][2]:.1f} s ({one.where[k]}), sound up to {seconds:.1f} s"
+        )
+    if one.unlisted:
+        yield f"turns: {', '.join(one.unlisted)} has turns but is not in the participant list"

@@ -1,6 +1,6 @@
 """Speed and memory of an earlier commit against this one, in one run.
 
-    python benchmarks/before_after.py OLD [--rounds 7]
+    python benchmarks/before_after.py OLD [--rounds 7] [--only star]
 
 OLD is a checkout of an earlier commit (its own .venv is used, where it has one). Every piece of
 work runs in fresh processes of both versions in turn, bound to one core; of each the least time
@@ -163,9 +163,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="pieces whose name contains this")
     given = parser.parse_args()
     rows = []
-    for name, code in WORK.items():
+    for name, code in ((name, code) for name, code in WORK.items() if given.only in name):
         runs: dict[Path, list[tuple[float, int]]] = {given.old: [], HERE: []}
         for _ in range(given.rounds):
             for checkout, found in runs.items():

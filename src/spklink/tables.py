@@ -36,7 +36,9 @@ TEMPORARY = "writing"  # ending of files that are not whole yet
 KINDS = {str: "text", int: "a whole number", float: "a number"}  # of cells, in messages
 SEPARATOR = ";"  # between several things in one cell: participants, files
 # Columns of ours that hold what others wrote; all others hold figures and words of our own.
-FOREIGN = {"conversation", "speaker", "file", "problem", "claimed", "suggested", "mark"}
+FOREIGN = {"conversation", "speaker", "file", "problem", "claimed", "suggested", "mark"} | {
+    *("track", "cue", "against"),
+}
 # Where a formula begins: in a cell, or after what some spreadsheets divide cells by. Apostrophes
 # that stand there already count in, so that a mark can be told from a name and be taken off again.
 FORMULA = r"(?='*[=+\-@\t\r\n＝＋－＠])"

@@ -30,6 +30,7 @@ ABOUT = 1.0  # seconds: scale of small offsets
 ROUNDS, SETTLED = 15, 3e-3
 IMPOSSIBLE = 1e-6  # an offset less probable in every conversation is not looked at while learning
 LEAST_MEAN, LEAST_SPREAD = 0.1, 0.05
+TINY = 1e-300
 # What the first guess counts for beside the database: turns, or conversations. Choices.
 WORTH_TURNS, WORTH_RATES, WORTH_USELESS, WORTH_WRONG, WORTH_OFFSETS = 10.0, 50.0, 20.0, 200.0, 1.0
 
@@ -126,6 +127,7 @@ class _Seen:
     wrong: float
     offset: Floats  # (calls, offsets) posterior
     likelihood: Floats  # (options,) log; of each option, up to a constant of its voter
+    gain: float  # log-likelihood of all turns against values at random places
 
 
 def _normal(x: Floats, variance: Floats | float) -> Floats:
@@ -147,6 +149,10 @@ def _expect(rows: _Rows, model: TurnModel, prior: Floats) -> _Seen:
     nothing = model.useless * np.exp(-top)[rows.voter]
     chance = good * scaled + elsewhere * (whole - scaled) + nothing  # of each option
     weight = np.exp(rows.belief)[:, None]
+    plain = np.log(np.add.reduceat(weight * scaled, rows.voter_start, axis=0) + TINY) + top
+    gain = np.logaddexp.reduce(
+        np.add.reduceat(plain, rows.call_start, axis=0) + np.log(prior), axis=1
+    )
     of_voter = np.add.reduceat(weight * chance, rows.voter_start, axis=0)
     log_voter = np.log(of_voter) + top
     at = np.add.reduceat(log_voter, rows.call_start, axis=0) + np.log(prior)
@@ -166,6 +172,7 @@ def _expect(rows: _Rows, model: TurnModel, prior: Floats) -> _Seen:
         wrong=float(away.sum()),
         offset=offset,
         likelihood=np.log((chance * share).sum(axis=1)),
+        gain=float(gain.sum()),
     )
 
 
@@ -223,14 +230,16 @@ def _spreads(
     return spread, short
 
 
-def learn(voters: Sequence[Voter], elsewhere: Floats | None = None) -> TurnModel:
+def learn(
+    voters: Sequence[Voter], elsewhere: Floats | None = None, start: TurnModel | None = None
+) -> TurnModel:
     """The model of a database. `elsewhere`: (conversations,) log-odds of exchanged that other
-    evidence gives; without it both ways are alike."""
+    evidence gives; without it both ways are alike. `start`: where to begin."""
     first = TurnModel()
     if not voters:
         return first
     rows = _rows(voters, elsewhere)
-    model = replace(first, turns=sum(len(one.seconds) for one in voters))
+    model = replace(start or first, turns=sum(len(one.seconds) for one in voters))
     kept = np.ones(len(offsets()), np.bool_)
     for number in range(ROUNDS):
         seen = _expect(rows.at(kept), model, model.offset_prior()[kept])
@@ -242,7 +251,8 @@ def learn(voters: Sequence[Voter], elsewhere: Floats | None = None) -> TurnModel
             kept &= full.max(axis=0) > IMPOSSIBLE
         if number >= 2 and _moved(before, model) < SETTLED:
             break
-    return model
+    # Turns that fit their recordings worse than chance does are of others: nothing is believed.
+    return model if seen.gain > 0.0 else replace(model, useless=1.0, wrong=0.0)
 
 
 def _moved(before: TurnModel, after: TurnModel) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spklink.cues.cue import Floats, Terms, from_odds, nothing, pairs, seat_layout
-from spklink.cues.turn_model import decide, learn
+from spklink.cues.turn_model import TurnModel, decide, learn
 from spklink.cues.turn_votes import REACH, Turns, Voter, voters
 from spklink.database.conversations import Conversations
 from spklink.database.segments import Finder
@@ -19,7 +19,7 @@ from spklink.sound.speech import FRAME_SECONDS
 
 NAME = "turns"
 LATE = 1.0  # seconds that a turn may end after the sound without a remark
-ENOUGH = 1000  # conversations to learn from: more teach nothing new. A choice
+ENOUGH = 300  # conversations to learn from: more teach nothing new. A choice
 TOGETHER = 200  # conversations decided at a time
 BOUND = 0.999  # what turns of somebody who is not listed can say against those who are
 
@@ -82,6 +82,7 @@ class TurnCue:
     ) -> None:
         self.problems: list[tuple[int, str]] = []  # conversation, what is odd about its turns
         self.voters: list[list[Voter]] = []
+        self.model: TurnModel | None = None  # as it was learned last: where learning goes on
         pair = pairs(table)
         for m, one in enumerate(spoken):
             found = levels(m) if one.turns else []
@@ -92,7 +93,8 @@ class TurnCue:
     def terms(self, table: Conversations, elsewhere: Floats | None = None) -> Terms:
         spoken = [one for one in self.voters if one]
         step = max(1, -(-len(spoken) // ENOUGH))
-        model = learn([voter for one in spoken[::step] for voter in one], elsewhere)
+        some = [voter for one in spoken[::step] for voter in one]
+        self.model = model = learn(some, elsewhere, self.model)
         odds, seat = np.zeros(len(table)), nothing(table)
         for first in range(0, len(spoken), TOGETHER):
             some = [voter for one in spoken[first : first + TOGETHER] for voter in one]

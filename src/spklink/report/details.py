@@ -17,6 +17,7 @@ from spklink.database.sides import names_on
 from spklink.posterior.likelihood import link_terms
 from spklink.posterior.posterior import SETTLED
 from spklink.report import seats
+from spklink.report.cues import said_by, split
 from spklink.report.results import Results
 from spklink.report.seats import chance
 from spklink.runs.claims import find_suspects
@@ -119,6 +120,7 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
     evidence = gather_evidence(results, chosen)
     figures, bits, cliques = sureness(results), open_bits(results), results.cliques
     suspicious = set(doubted(results).tolist())
+    said = said_by(results) if results.evidence.cues else {}
     certainty = (results.seating or results.posterior).certainty
     rows = []
     for m in chosen:
@@ -135,6 +137,7 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
             "kind": kind_of(figures[1][m], bool(cliques.resolvable[k])),
             "suspicious": m in suspicious,
             "evidence": evidence[m],
+            **({"cues": split(said, m)} if said else {}),
         }
         if results.speech is not None:
             sides = results.table.sides.of(m)

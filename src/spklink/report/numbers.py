@@ -18,6 +18,7 @@ from spklink.measures.entropy import confusion, levels
 from spklink.measures.published import PRINTED_TABLE_2, PRINTED_TABLE_3
 from spklink.measures.reliability import wilson
 from spklink.report import details, graphs, seats
+from spklink.report.cues import cues
 from spklink.report.lists import lists
 from spklink.report.overview import asked, found, next_steps
 from spklink.report.provenance import provenance
@@ -68,6 +69,7 @@ def gather(results: Results) -> dict[str, Any]:
             "conversations": details.conversations(results, chosen),
             "provenance": provenance(results),
         }
+        | cues(results)
     )
 
 
@@ -88,8 +90,13 @@ def staircase(results: Results) -> Table:
     assert before is not None
     least = float(before.model.cliques.attainable_bits())
     step("attainable", "and who has which voice, without error", least, least)
-    linked = float(before.entropy_low.sum()), float(before.entropy_high.sum())
+    heard = results.voices or before
+    linked = float(heard.entropy_low.sum()), float(heard.entropy_high.sum())
     step("linked", "and what the scores say", *linked)
+    if heard is not before:
+        with_cues = float(before.entropy_low.sum()), float(before.entropy_high.sum())
+        names = ", ".join(one.name for one in results.evidence.cues)
+        step("other evidence", f"and {names}", *with_cues)
     if after is not before:
         reviewed = float(after.entropy_low.sum()), float(after.entropy_high.sum())
         known = counted(results.known, "known channel")

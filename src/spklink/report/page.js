@@ -80,13 +80,32 @@
     return table;
   };
 
+  const kinds = (row) => {
+    if (!row[13].length) return [];
+    const table = make("table");
+    const head = table.createTHead().insertRow();
+    ["evidence", "bits for what is claimed"].forEach((text, at) => head.append(make("th", text, at ? "" : "t")));
+    const rows = table.createTBody();
+    const total = row[13].reduce((sum, [, bits]) => sum + bits, 0);
+    const put = (first, bits) => {
+      const line = rows.insertRow();
+      const cell = line.insertCell();
+      cell.className = "t";
+      cell.append(first);
+      line.insertCell().append(signed(bits));
+    };
+    row[13].forEach(([kind, bits]) => put(name(kind), bits));
+    put("together", total);
+    return [make("h3", "By evidence"), table];
+  };
+
   const show = (index) => {
     const row = data.rows[index];
     const title = make("h3", "Conversation ");
     title.append(name(row[0]));
     const full = cut(data.names[row[0]]) === data.names[row[0]] ? [] : [make("p", undefined, "note")];
     full.forEach((part) => part.append(make("bdi", data.names[row[0]])));
-    body.replaceChildren(title, facts(row), make("h3", "Strongest evidence"), evidence(row), ...full);
+    body.replaceChildren(title, facts(row), ...kinds(row), make("h3", "Strongest evidence"), evidence(row), ...full);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
   };

@@ -185,6 +185,7 @@ def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
                 ]
                 for one in row.get("listed", [])
             ],
+            [[at(one["cue"]), one["bits"]] for one in row.get("cues", [])],
         ]
         for row in conversations
     ]

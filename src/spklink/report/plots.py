@@ -44,7 +44,7 @@ def staircase(figure: Figure, numbers: Numbers) -> bool:
     ends = zip(*(_column(table, f"bits, {end} end") for end in ("low", "high")), strict=True)
     axes = figure.subplots()
     place = np.arange(len(names))[::-1]
-    colours = {"attainable": GREEN, "linked": BLUE, "reviewed": BLUE}
+    colours = {"attainable": GREEN} | dict.fromkeys(("linked", "other evidence", "reviewed"), BLUE)
     axes.barh(place, bits, color=[colours.get(name, MUTED) for name in names], height=0.62)
     axes.set_xscale("symlog", linthresh=1.0, linscale=0.5)
     top = max(1.0, *bits)

@@ -49,6 +49,7 @@ class Results:
     inputs: Inputs  # of this report
     seating: Seating | None = None  # None where the bits of the posterior say all of it
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
+    voices: Posterior | None = None  # without cues and known channels; None where there are no cues
 
     @property
     def linked(self) -> bool:
@@ -124,6 +125,10 @@ def read_results(
     if unaided is not None and solved.evidence.known is not None:
         with stages.stage("solving without the known channels"):
             unaided = solve(solved.evidence.unaided().model, options=how, tell=stages.progress)
+    voices = None
+    if solved.evidence.cues and unaided is not None:
+        with stages.stage("solving without other evidence"):
+            voices = solve(solved.evidence.unaided().with_cues(()).model, options=how)
     heard = solved.listening
     return Results(
         folder=folder,
@@ -140,6 +145,7 @@ def read_results(
         inputs=inputs,
         seating=solved.seating,
         misfits=solved.misfits,
+        voices=voices,
     )
 
 

@@ -70,7 +70,15 @@ def by_cue(result: Result, key: Labels) -> list[CueRow]:
     alone = solve(evidence.with_cues(()).model, options=solving(result.options))
     found = {VOICES: odds_of(alone)} | cue_odds(evidence)
     found["together"] = odds_of(result.posterior)
-    return [measure_odds(name, odds, bits, clique) for name, odds in found.items()]
+    rows = [measure_odds(name, odds, bits, clique) for name, odds in found.items()]
+    # Conversations of a clique are not open independently of one another.
+    jointly = {VOICES: alone, "together": result.posterior}
+    return [
+        replace(row, open_bits=float(jointly[row.name].entropy_bits.sum()))
+        if row.name in jointly
+        else row
+        for row in rows
+    ]
 
 
 def consistency(

@@ -74,7 +74,7 @@ def test_presets_are_those_of_the_reference() -> None:
 
 
 def test_recognizers_are_made_by_name() -> None:
-    assert list(RECOGNIZERS) == ["gmm-ubm"]
+    assert list(RECOGNIZERS) == ["gmm-ubm", "none"]
     made = make_recognizer("gmm-ubm", preset="paper", components=64)
     assert made == GmmUbm(Preset(64, 16.0, "dot", PAPER.front_end))
     assert make_recognizer("gmm-ubm").recipe["components"] == 256

@@ -232,7 +232,7 @@ def test_the_command_lists_what_there_is(run):
     code, out, _ = run("recognizers", "--json")
     listed = json.loads(out)
     assert code == 0
-    assert [one["name"] for one in listed["recognizers"]] == ["gmm-ubm"]
+    assert [one["name"] for one in listed["recognizers"]] == ["gmm-ubm", "none"]
     assert {one["settings"] for one in listed["networks"]} == {one.title for one in families()}
     assert all(one["licence"] for one in listed["networks"])
     assert "wespeaker" in run("recognizers")[1]

@@ -10,7 +10,10 @@ from typing import Any
 
 from spklink.recognizers.table import RECOGNIZERS
 
-ABOUT = {"gmm-ubm": "Gaussian mixture; needs nothing but the calls"}
+ABOUT = {
+    "gmm-ubm": "Gaussian mixture; needs nothing but the calls",
+    "none": "voices are not compared; turns and other evidence stand alone",
+}
 
 
 def known() -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _bars(figure: Figure, name: str, runs: list[Compared]) -> bool:
     if beside is not None:
         second = [beside[1](one.measures) or 0.0 for one in runs]
         axes.barh(places, second, height=0.26, color=SKY, label=beside[0])
-        axes.legend(loc="lower right", fontsize=8)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
     for place, one in zip(places, values, strict=True):
         axes.annotate(
             "–" if one is None else f"{one:.4g}",

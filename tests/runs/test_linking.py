@@ -234,7 +234,7 @@ def test_bad_settings(calls):
     for bad, message in (
         ({"preset": "best"}, "preset: 'best'"),
         ({"components": 0}, "at least 1"),
-        ({"recognizer": "no"}, "recognizer: 'no'"),
+        ({"recognizer": "ivector"}, "recognizer: 'ivector'"),
         ({"metod": "auto"}, "did you mean 'method'"),
     ):
         with pytest.raises(SpklinkError, match=message):

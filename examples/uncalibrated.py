@@ -43,11 +43,11 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def doubted(made: Simulation) -> list[bool]:
-    """Of every change, whether it is told."""
+def doubted(made: Simulation, changes: int) -> list[bool]:
+    """Of the first changes, whether each is told."""
     mean, spread = made.non_targets.score.mean(), made.non_targets.score.std()
     found = []
-    for change in CHANGES.values():
+    for change in list(CHANGES.values())[:changes]:
         others = made.non_targets.scored(change(made.non_targets.score, mean, spread))
         scores = change(made.llr, mean, spread)
         pairs = make_pairs(made.conversations, made.links, scores, others)
@@ -59,19 +59,25 @@ def doubted(made: Simulation) -> list[bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--changes", type=int, default=len(CHANGES), help="only so many of them")
     parser.add_argument("--worlds", default="gaussian,plda,t5")
     parser.add_argument("--only", default="", help="databases with this in their name")
     asked = parser.parse_args()
-    print(f"| database | world | databases | {' | '.join(CHANGES)} |")
-    print("|---|---|" + "---:|" * (len(CHANGES) + 1))
+    names = list(CHANGES)[: asked.changes]
+    print(f"| database | world | databases | {' | '.join(names)} |")
+    print("|---|---|" + "---:|" * (len(names) + 1))
     for name, (shape, calls) in DATABASES.items():
         if asked.only not in name:
             continue
         for world in asked.worlds.split(","):
             told = [
-                doubted(simulate(shape=shape, conversations=calls, world=world, eer=eer, seed=seed))
+                doubted(
+                    simulate(shape=shape, conversations=calls, world=world, eer=eer, seed=seed),
+                    asked.changes,
+                )
                 for eer in EERS
-                for seed in range(asked.seeds)
+                for seed in range(asked.first, asked.first + asked.seeds)
             ]
             counts = " | ".join(str(count) for count in np.sum(told, axis=0).tolist())
             print(f"| {name} | {world} | {len(told)} | {counts} |", flush=True)

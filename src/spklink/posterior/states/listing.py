@@ -147,10 +147,13 @@ class Listing:
         return person, track, right
 
 
-def listed(seats: Seats) -> Listing:
-    """The listing of conversations none of which has too many states."""
+def listed(seats: Seats, *, apart: bool = False) -> Listing:
+    """The listing of conversations none of which has too many states; `apart`: also people are told
+    apart of whom none is linked in their conversation."""
     people, tracks = seats.layout.people, seats.layout.tracks
     bound = np.diff(seats.slots.start) > 0
+    if apart:
+        bound |= (np.bincount(seats.node, bound, len(seats)) == 0)[seats.node]
     shape_of: dict[tuple[int, int, tuple[bool, ...]], int] = {}
     kind = np.zeros(len(seats), np.int64)
     flags, begin = bound.tolist(), seats.person_start.tolist()

@@ -78,7 +78,7 @@ def _without_impossible(joint: Floats) -> Floats:
     for m in range(joint.ndim):
         alone = joint.sum(axis=_others(joint, m))
         joint = np.compress(alone >= NEVER * alone.sum(), joint, axis=m)
-    return joint / joint.sum()
+    return np.asarray(joint / joint.sum())
 
 
 def _others(joint: Floats, m: int) -> tuple[int, ...]:

@@ -197,7 +197,9 @@ def _insert(connection: sqlite3.Connection, draft: Decision, path: Path) -> Deci
     last = connection.execute(
         "select number, entry from decisions order by number desc limit 1"
     ).fetchone()
-    number, before = (1, FIRST) if last is None else (last[0] + 1, _read(*last[::-1], path).hash)
+    number, before = 1, FIRST
+    if last is not None:
+        number, before = last[0] + 1, _read(last[1], last[0], path).hash
     entry = replace(draft, number=number, before=before)
     entry = replace(entry, hash=entry.hashed())
     text = as_line(entry)

@@ -373,9 +373,7 @@ class Desk:
         if any(not who or not who.strip() or len(who) > LONGEST for who in named):
             raise SpklinkError(f"a name for {name!r} is empty or too long")
         if not self.table.split and len(set(named)) < len(named):
-            raise SpklinkError(
-                f"one person is on two tracks of {name!r}, which needs --split-speakers"
-            )
+            raise SpklinkError(f"one person on two tracks of {name!r} needs --split-speakers")
         return seats
 
 

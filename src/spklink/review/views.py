@@ -1,28 +1,23 @@
 """Everything a page shows about one conversation: who is where, why, and what hangs on it.
 
-Evidence is in log10 of likelihood ratios: how much more each link and each cue speaks for people
-being where they are said to be than for the best exchange of two of them, or the best move of one,
-while all other conversations are as they are said to be. The last row is what that leaves out: that
-the others may be otherwise. All rows together are the log10 odds of the conclusion.
+Evidence is in log10 of likelihood ratios, as in the report (`runs.weighed`): all rows together are
+the log10 odds of the conclusion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.cues.cue import seat_layout
 from spklink.database.cliques import Cliques
 from spklink.database.links import pair_starts
 from spklink.database.lists import OTHERS
 from spklink.review.decisions import Decision
 from spklink.review.verdicts import Verdict
-from spklink.runs.cues import told_terms
 from spklink.runs.part import Part
 from spklink.runs.queue import Asked
 from spklink.runs.rows import (
@@ -42,12 +37,11 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LN10 = float(np.log(10.0))
-LINK, CUE, REST = "link", "cue", "rest"
+LINK, CUE, BEFORE, REST = "link", "cue", "before", "rest"
 HEARD = "heard"  # where a name comes from, beside `given` and `inferred`
 MOST_NEIGHBOURS = 60
 MOST_NODES = 150  # of a clique that is drawn; of a larger one what is next to the conversation
 MOST_ROWS = 40  # of evidence; the rest is one row
-LARGEST = 15.0  # log10 odds that a probability tells from certainty
 
 
 @dataclass(frozen=True)
@@ -79,12 +73,10 @@ class ListedPerson:
 class EvidenceRow:
     """One bar: positive speaks for what is said."""
 
-    kind: str  # link, cue, rest
+    kind: str  # link, cue, before, rest
     label: str
     log10: float
     other: int | None = None  # the other conversation of a link, in the whole table
-    track: int | None = None  # of this conversation, from 0, where the person is said to be
-    other_track: int | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +149,7 @@ def view_of(desk: Desk, part: Part, i: int) -> View:
     """Conversation i of a part."""
     m = int(part.calls[i])
     name, verdict = desk.table.ids[m], desk.verdict(m)
-    rows = tuple(_evidence(desk, part, i))
+    rows = tuple(_evidence(part, i))
     entries = desk.verdicts.of.get(name, [])
     return View(
         m=m,
@@ -233,14 +225,12 @@ class _Link:
     person: int  # place in its list
     other: int  # conversation of the part
     other_person: int
-    weight: float
     llr: Floats  # (own tracks, tracks of the other)
 
 
 def _links(part: Part, i: int) -> Iterator[_Link]:
     links, table = part.evidence.links, part.table
     counts, start = table.sides.counts, pair_starts(links, table.sides)
-    weight = part.evidence.weight.of(links.calls)
     a, b = links.first[links.pair], links.second[links.pair]
     for e in np.flatnonzero((a == i) | (b == i)).tolist():
         pair, first, second = int(links.pair[e]), int(a[e]), int(b[e])
@@ -248,58 +238,29 @@ def _links(part: Part, i: int) -> Iterator[_Link]:
         matrix = values.reshape(int(counts[first]), int(counts[second]))
         here, there = int(links.position_first[e]), int(links.position_second[e])
         if first == i:
-            yield _Link(here, second, there, float(weight[e]), matrix)
+            yield _Link(here, second, there, matrix)
         else:
-            yield _Link(there, first, here, float(weight[e]), matrix.T)
+            yield _Link(there, first, here, matrix.T)
 
 
-def _evidence(desk: Desk, part: Part, i: int) -> Iterator[EvidenceRow]:
-    """The rows, the strongest first within their kind, and what is left out."""
-    table, links = part.table, list(_links(part, i))
-    own = table.listing.of(i)
-    at, tracks = part.place[own], int(table.sides.counts[i])
-    cues = _cues(desk, int(part.calls[i]))
-    seats = _seats(part, links, tracks, len(at)) + sum(cues.values())
-    change = _weakest(seats, at, tracks)
-    if change is None:
+def _evidence(part: Part, i: int) -> Iterator[EvidenceRow]:
+    """The rows, the strongest of each kind first; all add up to the log10 odds."""
+    found = part.weighed
+    if found.given[i] or not found.possible[i]:
         return
-    rows = [EvidenceRow(CUE, name, _gain(seat, at, change) / LN10) for name, seat in cues.items()]
-    named = table.names(i)
-    for one in links:
-        if one.person in change and (there := _there(part, one)) is not None:
-            value = one.weight * one.llr[:, there]
-            gain = float(value[at[one.person]] - _at(value, change[one.person]))
-            m, name = int(part.calls[one.other]), named[one.person]
-            place = int(at[one.person])
-            rows.append(EvidenceRow(LINK, name, gain / LN10, m, place, there))
-    rows.sort(key=lambda row: (row.kind == LINK, -abs(row.log10)))
-    yield from rows[:MOST_ROWS]
-    further = sum(row.log10 for row in rows[MOST_ROWS:])
-    if rows[MOST_ROWS:]:
-        yield EvidenceRow(LINK, f"{len(rows) - MOST_ROWS} more links", further)
-    if not part.given[i]:
-        rest = _odds(desk, part, i) - sum(row.log10 for row in rows)
-        yield EvidenceRow(REST, "the other conversations may be otherwise", rest)
-
-
-def _cues(desk: Desk, m: int) -> dict[str, Floats]:
-    """(people, tracks) what each cue adds to the seats of a conversation."""
-    layout, found = seat_layout(desk.table), {}
-    for one in told_terms(desk.result.evidence):
-        seat = layout.seats(one.seat, m)
-        if seat.any():
-            found[one.name] = seat
-    return found
-
-
-def _seats(part: Part, links: list[_Link], tracks: int, people: int) -> Floats:
-    """(people, tracks) what the links add to every seat, all others being where they are."""
-    found = np.zeros((people, tracks))
-    for one in links:
-        there = _there(part, one)
-        if there is not None:
-            found[one.person] += one.weight * one.llr[:, there]
-    return found
+    for name, values in found.cues.items():
+        if values[i]:
+            yield EvidenceRow(CUE, name, float(values[i]))
+    own = slice(int(found.start[i]), int(found.start[i + 1]))
+    columns = (column[own].tolist() for column in (found.other, found.speaker, found.links))
+    strongest = list(zip(*columns, strict=True))
+    for other, who, value in strongest[:MOST_ROWS]:
+        yield EvidenceRow(LINK, part.table.speakers[who], value, int(part.calls[other]))
+    if rest := strongest[MOST_ROWS:]:
+        yield EvidenceRow(LINK, f"{len(rest)} more links", sum(row[2] for row in rest))
+    if found.before[i]:
+        yield EvidenceRow(BEFORE, "known before anybody listened", float(found.before[i]))
+    yield EvidenceRow(REST, "other conversations may be otherwise", float(found.doubt[i]))
 
 
 def _there(part: Part, one: _Link) -> int | None:
@@ -307,33 +268,6 @@ def _there(part: Part, one: _Link) -> int | None:
     entry = int(part.table.listing.start[one.other]) + one.other_person
     there = int(part.place[entry])
     return there if there < int(part.table.sides.counts[one.other]) else None
-
-
-def _weakest(seats: Floats, at: Ints, tracks: int) -> dict[int, int | None] | None:
-    """The change of places that the evidence speaks least against: person → his other track."""
-    there = [p for p in range(len(at)) if at[p] < tracks]
-    free = set(range(tracks)) - {int(at[p]) for p in there}
-    changes: list[dict[int, int | None]] = [
-        {p: int(at[q]), q: int(at[p])} for p, q in combinations(there, 2)
-    ]
-    changes += [{p: track} for p in there for track in sorted(free)]
-    changes += [] if changes else [{p: None} for p in there]
-    return min(changes, key=lambda change: _gain(seats, at, change), default=None)
-
-
-def _gain(seats: Floats, at: Ints, change: dict[int, int | None]) -> float:
-    return float(sum(seats[p, at[p]] - _at(seats[p], to) for p, to in change.items()))
-
-
-def _at(values: Floats, track: int | None) -> float:
-    return 0.0 if track is None else float(values[track])
-
-
-def _odds(desk: Desk, part: Part, i: int) -> float:
-    """log10 odds of what is said of a conversation."""
-    p = min(max(float(desk.board.chance[part.calls[i]]), 1e-300), 1.0)
-    odds = np.log10(p) - np.log10(max(1.0 - p, 10.0**-LARGEST))
-    return float(np.clip(odds, -LARGEST, LARGEST))
 
 
 # --- what hangs on it -----------------------------------------------------------------------------

@@ -22,7 +22,9 @@ from spklink.database.lists import OTHERS
 from spklink.database.sides import TWO, exchanged, numbered, speakers_on
 from spklink.posterior.posterior import Options, Posterior, solve
 from spklink.posterior.seating import Seating, certain_calls, places_of, said_about, seat
+from spklink.posterior.states.prior import layout_of
 from spklink.runs.evidence import Evidence
+from spklink.runs.weighed import Weighed, weigh
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,6 +56,7 @@ def part_of(evidence: Evidence, calls: Ints) -> Evidence:
         scores=scores,
         weight=evidence.weight,
         known=None if evidence.known is None else _labels(evidence.known, place, calls),
+        cues=tuple(replace(one, seat=_seats(table, one.seat, calls)) for one in evidence.cues),
     )
 
 
@@ -61,9 +64,6 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
     """Some conversations of a table; people keep their numbers."""
     chosen = calls.tolist()
     entries = ranges(table.listing.start[calls], table.listing.counts[calls])
-    values = table.listing.counts * table.sides.counts
-    start = np.concatenate([[0], np.cumsum(values)])
-    cues = table.cues[ranges(start[calls], values[calls])] if len(table.cues) else table.cues
     return replace(
         table,
         ids=[table.ids[m] for m in chosen],
@@ -79,8 +79,14 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
         unknown=table.unknown[calls],
         open=table.open[calls],
         diarized=[table.diarized[m] for m in chosen] if table.diarized else [],
-        cues=cues,
+        cues=_seats(table, table.cues, calls) if len(table.cues) else table.cues,
     )
+
+
+def _seats(table: Conversations, values: Floats, calls: Ints) -> Floats:
+    """The values of the seats of some conversations."""
+    layout = layout_of(table.listing.counts, table.sides.counts)
+    return np.asarray(values[ranges(layout.seat_start[calls], np.diff(layout.seat_start)[calls])])
 
 
 def _labels(known: Labels, place: Ints, calls: Ints) -> Labels:
@@ -107,9 +113,8 @@ def with_heard(evidence: Evidence, heard: Mapping[int, Seats]) -> Evidence:
             if who is None:
                 continue
             listed = who in names
-            person = (
-                int(table.people[table.listing.of(m)][names.index(who)]) if listed else STRANGER
-            )
+            people = table.people[table.listing.of(m)]
+            person = int(people[names.index(who)]) if listed else STRANGER
             rows.append((m, track, person, 1.0, who if listed else OTHERS))
             if not listed:
                 strange.append(int(table.sides.start[m]) + track)
@@ -185,6 +190,11 @@ class Part:
         assert self.posterior is not None
         one, two, three = (np.repeat(x, TWO) for x in self.posterior.confidence())
         return one, two, three
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """What speaks for what is said of every conversation."""
+        return weigh(self.evidence, self.posterior, self.seating)
 
     @cached_property
     def given(self) -> NDArray[np.bool_]:

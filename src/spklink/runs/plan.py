@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.posterior.inference.network import condition
-from spklink.posterior.listens import affordable, fewest, joint_of
+from spklink.posterior.listens import NEVER, affordable, fewest, joint_of
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating
-from spklink.posterior.states.listing import listed, state_count
+from spklink.posterior.states.listing import MOST, Listing, listed, state_count
 from spklink.posterior.states.network import StateNetwork, split
 from spklink.posterior.states.seats import fix
 from spklink.runs.part import Part
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 SMALL = 12  # conversations of a clique that is looked at as a whole
 SURE = 0.9999  # conversations of a larger one that are taken as they are
-MOST_STATES = 100  # of one conversation
+MOST_STATES = 100  # probable ones of one conversation
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def plan(part: Part, certainty: float) -> Plan:
     both = float(bits.max(initial=0.0)), float(bits.sum())
     if part.posterior is not None:
         both = float(part.posterior.entropy_low[0]), float(part.posterior.entropy_high[0])
-    found = Plan(open_, bits, open_ * 1.0, np.full(n, np.inf), (0.0, 0.0), True, both)
+    found = Plan(open_, bits, open_.astype(np.float64), np.full(n, np.inf), (0.0, 0.0), True, both)
     if not open_.any():
         return found
     exact = n <= SMALL
@@ -119,10 +119,30 @@ def _of_seats(seating: Seating, kept: Mask) -> tuple[Ints, StateNetwork | None]:
     nodes, seats = np.flatnonzero(kept), seating.seats
     layout = seats.layout
     shapes = zip(layout.people[nodes].tolist(), layout.tracks[nodes].tolist(), strict=True)
-    if seating.split is not None or any(state_count(*shape) > MOST_STATES for shape in set(shapes)):
+    if seating.split is not None or any(state_count(*shape) > MOST for shape in set(shapes)):
         return nodes, None
-    part, _ = fix(seats, seating.beliefs.place, kept)
-    return nodes, listed(part, apart=True).network()
+    part, entries = fix(seats, seating.beliefs.place, kept)
+    probable = _probable(listed(part, apart=True), seating, entries)
+    if (np.diff(probable.start) > MOST_STATES).any():
+        return nodes, None
+    return nodes, probable.network()
+
+
+def _probable(listing: Listing, seating: Seating, entries: Ints) -> Listing:
+    """Without states that are less probable than NEVER, as is the place of somebody in them."""
+    seats, places = listing.seats, listing.places
+    node = np.repeat(np.arange(len(seats)), np.diff(listing.start))
+    most = np.ones(len(node))
+    for p in range(places.shape[1]):
+        here = np.flatnonzero(p < seats.layout.people[node])
+        entry = entries[seats.person_start[node[here]] + p]
+        chance = seating.beliefs.guess[seating.seats.place_start[entry] + places[here, p]]
+        most[here] = np.minimum(most[here], chance)
+    best = np.zeros(len(seats))
+    np.maximum.at(best, node, most)
+    kept = (most >= NEVER) | (most == best[node])
+    start = np.concatenate([[0], np.cumsum(np.bincount(node[kept], minlength=len(seats)))])
+    return replace(listing, start=start, which=listing.which[kept], unary=listing.unary[kept])
 
 
 def figures(part: Part) -> tuple[Floats, Floats, Floats]:
@@ -146,7 +166,7 @@ def marginal_bits(part: Part) -> Floats:
     if part.seating is None:
         assert part.posterior is not None
         p = part.posterior.exchanged
-        return _entropy(np.stack([p, 1.0 - p])).sum(axis=0)
+        return np.asarray(_entropy(np.stack([p, 1.0 - p])).sum(axis=0))
     seats, beliefs = part.seating.seats, part.seating.beliefs
     of_place = _entropy(beliefs.guess[: int(seats.place_start[-1])])
     found = np.zeros(len(seats))
@@ -158,4 +178,4 @@ def marginal_bits(part: Part) -> Floats:
 
 def _entropy(p: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((p > 0.0) & (p < 1.0), -p * np.log2(p), 0.0)
+        return np.asarray(np.where((p > 0.0) & (p < 1.0), -p * np.log2(p), 0.0))

@@ -88,11 +88,9 @@ def open_question(
     """What is asked of a conversation that is merely open."""
     calls = int(board.size[board.label[m]])
     named = next(((k, who) for k, who in enumerate(names) if who not in ("", OTHERS)), None)
-    ask = (
-        "Who is this?"
-        if named is None
-        else f"Is this {named[1]} on {table.track_name(m, named[0])}?"
-    )
+    ask = "Who is this?"
+    if named is not None:
+        ask = f"Is this {named[1]} on {table.track_name(m, named[0])}?"
     if not resolvable:
         others = f"; one listen settles all {calls}" if calls > 1 else ""
         reason = f"no voice can tell who is who: always the same people{others}"

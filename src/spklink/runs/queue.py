@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class Question:
     reason: str  # in plain words
     question: str
     doubt: float = 0.0  # how probable it is that something is wrong
+
+
+Asking = Mapping[int, Iterable[Question]]  # by conversation
+Keys = list[NDArray[Any]]  # what the queue is sorted by, what goes first before the rest
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def ordered(
     board: Board,
     order: str,
     *,
-    questions: Mapping[int, Iterable[Question]],
+    questions: Asking,
     decided: Mask,
     disagree: Mask,
     unsure: Mask,
@@ -147,20 +152,20 @@ def ordered(
     return wanted[np.lexsort(columns)]
 
 
-def _fewest(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> list[Floats]:
+def _fewest(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> Keys:
     count = np.bincount(board.label, board.open, len(board.size))
     worth = count / np.maximum(board.listens.mean(axis=0), 1e-9)
     first = np.where(np.isfinite(board.first), board.first, 1e9)
     return [
-        ~board.leads * 1.0,
-        -_doubt(questions, len(board.open)) * ~board.open,
+        (~board.leads).astype(np.float64),
+        np.where(board.open, 0.0, -_doubt(questions, len(board.open))),
         np.where(board.leads, -np.round(worth[board.label], 6), 0.0),
         np.where(board.leads, 0.0, np.round(first, 6)),
         -np.round(board.bits, 9),
     ]
 
 
-def _paper(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> list[Floats]:
+def _paper(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> Keys:
     error = -np.log2(np.maximum(board.chance, 1e-300))
     error = np.maximum(error, -np.log2(np.maximum(1.0 - _doubt(questions, len(error)), 1e-300)))
     of_clique = np.bincount(board.label, error, len(board.size))
@@ -172,18 +177,15 @@ def _paper(board: Board, questions: Mapping[int, Iterable[Question]], seed: int)
     ]
 
 
-def _uncertain(
-    board: Board, questions: Mapping[int, Iterable[Question]], seed: int
-) -> list[Floats]:
+def _uncertain(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> Keys:
     return [np.round(board.chance, 9)]
 
 
-def _random(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> list[Floats]:
+def _random(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> Keys:
     return [np.random.default_rng(seed).random(len(board.open))]
 
 
-_Keys = Callable[[Board, Mapping[int, Iterable[Question]], int], list[Floats]]
-_KEYS: dict[str, _Keys] = {
+_KEYS: dict[str, Callable[[Board, Asking, int], Keys]] = {
     FEWEST: _fewest,
     PAPER: _paper,
     UNCERTAIN: _uncertain,
@@ -191,7 +193,7 @@ _KEYS: dict[str, _Keys] = {
 }
 
 
-def _doubt(questions: Mapping[int, Iterable[Question]], calls: int) -> Floats:
+def _doubt(questions: Asking, calls: int) -> Floats:
     """(M,) how probable it is that a claim or a list is wrong."""
     found = np.zeros(calls)
     for m, some in questions.items():

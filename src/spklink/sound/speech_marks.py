@@ -59,8 +59,9 @@ def runs_of(kept: Mask) -> Runs:
 
 def segments_of(runs: Runs) -> Times:
     """Lengths of runs → (segments, 2) in milliseconds, over short pauses."""
-    edges = np.cumsum(runs, dtype=np.int64).reshape(-1, 2)
-    return joined(np.stack([edges[:, 0] * STEP, (edges[:, 1] - 1) * STEP + WINDOW], axis=1), PAUSE)
+    edges = np.cumsum(runs, dtype=np.int64)
+    times = np.stack([edges[::2] * STEP, (edges[1::2] - 1) * STEP + WINDOW], axis=1)
+    return joined(times, PAUSE)
 
 
 def joined(times: NDArray[np.integer[Any]], pause: int) -> Times:
@@ -131,9 +132,8 @@ def read_speech_marks(table: Table, conversations: Conversations) -> SpeechMarks
                 problems.append(f"row {number}: {wrong}")
     if problems:
         raise problems_in(header.path, problems)
-    return SpeechMarks.of(
-        joined(np.array(sorted(one), np.int64).reshape(-1, 2), 0) for one in found
-    )
+    none = np.zeros((0, 2), np.int64)
+    return SpeechMarks.of(joined(np.array(sorted(one)) if one else none, 0) for one in found)
 
 
 def _take(

@@ -8,7 +8,7 @@ changes. Several people may use one desk from several threads, and several proce
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -18,9 +18,10 @@ import numpy as np
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
-from spklink.measures.reliability import wilson
 from spklink.posterior.posterior import SETTLED, Options
-from spklink.review.decisions import FILE, HEARD, RESOLVE, UNDO, UNSURE, Decision, Decisions
+from spklink.review.checks import check_words, checked_seats, checked_shown
+from spklink.review.decisions import FILE, HEARD, RESOLVE, UNDO, Decision, Decisions
+from spklink.review.progress import Agreement, Progress, agreement_of, hours_of
 from spklink.review.verdicts import Seats, Verdict, Verdicts
 from spklink.review.views import View, view_of
 from spklink.runs.folder import RUN_FILE, load, solving
@@ -33,43 +34,6 @@ from spklink.runs.stages import Stages
 from spklink.tables import sha256
 
 SECONDS = 0.2  # budget of a clique that is solved while somebody waits
-LONGEST = 1000  # characters of a name, a reviewer, a reason, a request
-SHOWN = 20_000  # characters of what was shown
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a database is."""
-
-    conversations: int
-    decided: int  # by people
-    settled: int  # by inference alone
-    open: int  # neither
-    disagreements: int
-    unsure: int  # heard, and nobody could tell
-    bits_left: tuple[float, float]  # of what is not known, low and high end
-    listens: tuple[float, float]  # expected until all is certain enough, low and high end
-    listens_exact: bool
-    hours_decided: float | None  # of speech in what people decided; None where nobody knows
-    hours_saved: float | None  # of speech in what nobody had to hear
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"bits_left": list(self.bits_left), "listens": list(self.listens)}
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How often people who were not shown the answer heard what it says."""
-
-    count: int
-    same: int
-    expected: float  # how many of them the probabilities promise
-    rate: float | None
-    low: float | None  # 95 % interval of the rate
-    high: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -221,7 +185,7 @@ class Desk:
         with self._lock:
             decided, disagree, unsure = self._masks()
             open_ = self.board.open & ~decided
-            hours = _hours(self.result)
+            hours = hours_of(self.result)
             spared = ~decided & ~open_
             low, high = self._entropy.sum(axis=1).tolist()
             return Progress(
@@ -241,13 +205,7 @@ class Desk:
     def agreement(self) -> Agreement:
         """Of decisions made blind: how often they say what the system would have said."""
         with self._lock:
-            blind = self.verdicts.blind()
-        same = sum(_agrees(one) for one in blind)
-        expected = sum(float(one.shown.get("probability", 0.0)) for one in blind)
-        if not blind:
-            return Agreement(0, 0, 0.0, None, None, None)
-        rate = same / len(blind)
-        return Agreement(len(blind), same, expected, rate, *wilson(rate, len(blind)))
+            return agreement_of(self.verdicts.blind())
 
     # --- what people do ------------------------------------------------------------------------
 
@@ -265,8 +223,8 @@ class Desk:
         """Store what somebody heard, and solve its clique again."""
         with self._lock:
             self.refresh()
-            said = self._checked(m, tuple(seats), verdict)
-            _check_words(reviewer=reviewer, request=request, why=why)
+            said = checked_seats(self.table, m, tuple(seats), verdict)
+            check_words(reviewer=reviewer, request=request, why=why)
             if verdict == RESOLVE and not self.verdict(m).disagree:
                 raise SpklinkError(f"nobody disagrees about {self.table.ids[m]!r}")
             return self._append(
@@ -275,7 +233,7 @@ class Desk:
                 verdict=verdict,
                 seats=said,
                 why=why,
-                shown=self._shown(m) | _checked_shown(shown),
+                shown=self._shown(m) | checked_shown(shown),
                 request=request,
             )
 
@@ -285,7 +243,7 @@ class Desk:
         """Take back an entry of one's own: the last one, unless it is said which."""
         with self._lock:
             self.refresh()
-            _check_words(reviewer=reviewer, request=request, why=why)
+            check_words(reviewer=reviewer, request=request, why=why)
             before = next((one for one in self.verdicts.entries if one.request == request), None)
             if before is not None:
                 return self._change(before, self._say(self.where[before.conversation]))
@@ -356,63 +314,14 @@ class Desk:
             "results": self.run_hash,
         }
 
-    def _checked(self, m: int, seats: Seats, verdict: str) -> Seats:
-        """The seats, if they can be so."""
-        if not 0 <= m < len(self.table):
-            raise SpklinkError(f"there is no conversation {m}")
-        name, tracks = self.table.ids[m], int(self.table.sides.counts[m])
-        if verdict == UNSURE:
-            return (None,) * tracks
-        if verdict not in (HEARD, RESOLVE):
-            raise SpklinkError(f"verdict {verdict!r} is not {HEARD}, {UNSURE} or {RESOLVE}")
-        if len(seats) != tracks:
-            raise SpklinkError(f"{len(seats)} seats where {name!r} has {tracks} tracks")
-        if not any(seats):
-            raise SpklinkError(f"nobody is named on any track of {name!r}")
-        named = [who for who in seats if who not in (None, "*")]
-        if any(not who or not who.strip() or len(who) > LONGEST for who in named):
-            raise SpklinkError(f"a name for {name!r} is empty or too long")
-        if not self.table.split and len(set(named)) < len(named):
-            raise SpklinkError(f"one person on two tracks of {name!r} needs --split-speakers")
-        return seats
-
-
-def _checked_shown(shown: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = dict(shown or {})
-    if len(repr(found)) > SHOWN:
-        raise SpklinkError("what was shown is too long to be stored")
-    return found
-
-
-def _check_words(**words: str) -> None:
-    for name, text in words.items():
-        if len(text) > LONGEST:
-            raise SpklinkError(f"{name} is longer than {LONGEST} characters")
-
 
 def _spoken(seats: Seats) -> str:
     return ", ".join("?" if who is None else who for who in seats)
 
 
-def _agrees(one: Decision) -> bool:
-    said = one.shown.get("suggestion")
-    if not isinstance(said, list) or len(said) != len(one.seats):
-        return False
-    return all(who is None or who == by for who, by in zip(one.seats, said, strict=True))
-
-
 def _usable(result: Result) -> np.ndarray[Any, np.dtype[np.bool_]]:
     found = result.usable
     return np.ones(len(result.conversations.sides), np.bool_) if found is None else found
-
-
-def _hours(result: Result) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """(M,) of speech."""
-    if result.listening is None or not result.listening.speech.known:
-        return None
-    sides = result.conversations.sides
-    seconds = result.listening.speech.seconds
-    return np.bincount(sides.conversation, seconds, len(result.conversations)) / 3600.0
 
 
 def _ends(own: slice) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from spklink.options import described as described
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
     Beta,
     BudgetGb,
@@ -374,6 +375,8 @@ COMMANDS: dict[str, type] = {
     "recognizers": NoOptions,
     "demo": DemoOptions,
     "report": ReportOptions,
+    "queue": QueueOptions,
+    "decisions": DecisionsOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

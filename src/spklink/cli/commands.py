@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spklink.cli import look, runs
+from spklink.cli import look, review, runs
 from spklink.cli.parameters import parsed
 
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
@@ -27,6 +27,12 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     look.report: [
         "spklink report results --open",
         "spklink report results --key key.csv --claimed claimed.csv",
+    ],
+    review.queue: ["spklink queue results", "spklink queue results --order paper --count 50"],
+    review.decisions: [
+        "spklink decisions results",
+        "spklink decisions results -o handed-over --claimed claimed.csv",
+        "spklink decisions handed-over/log.jsonl",
     ],
     look.evaluate: ["spklink evaluate results --key key.csv --json"],
     look.entropy: [

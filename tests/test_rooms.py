@@ -22,6 +22,7 @@ TABLES = {
     "spklink.posterior.inference.table",
     "spklink.calibration.table",
     "spklink.recognizers.table",
+    "spklink.formats.out.table",
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 

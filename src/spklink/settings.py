@@ -13,6 +13,7 @@ from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
 from spklink.options import command_words as command_words
 from spklink.options import described as described
+from spklink.options import described_as as described_as
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
@@ -60,6 +61,12 @@ def recognizers() -> tuple[str, ...]:
     return tuple(RECOGNIZERS)
 
 
+def export_formats() -> tuple[str, ...]:
+    from spklink.formats.out.table import names
+
+    return names()
+
+
 # What commands take beside the options of the library.
 
 Table = Annotated[
@@ -79,6 +86,8 @@ Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
 ]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
+To = Annotated[str, Option("The format.", choices=export_formats)]
+ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
 Truth = Annotated[Path, Option("The truth: conversation,channel,speaker.", file=True)]
@@ -290,6 +299,32 @@ class DemoOptions(TypedDict, total=False):
     seed: Seed
 
 
+class ExportOptions(TypedDict, total=False):
+    only: Annotated[
+        str,
+        Option(
+            "What is settled, or all that has a name, with its probability.",
+            "settled",
+            choices=("settled", "all"),
+        ),
+    ]
+    segments: Annotated[
+        TableFile,
+        Option(
+            "Who speaks when instead of OUT/segments.csv: conversation,channel,start,end.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    join: Annotated[
+        float, Option("Join segments with a pause of fewer seconds between them.", 0.0, least=0.0)
+    ]
+    shortest: Annotated[
+        float, Option("Leave out segments of fewer seconds (after joining).", 0.0, least=0.0)
+    ]
+
+
 class ReportOptions(TypedDict, total=False):
     key: Annotated[
         TableFile,
@@ -373,6 +408,7 @@ COMMANDS: dict[str, type] = {
     "detect": NoOptions,
     "recognizers": NoOptions,
     "demo": DemoOptions,
+    "export": ExportOptions,
     "report": ReportOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,

@@ -1,5 +1,5 @@
 """Commands that look at something or make something to look at: recognizers, export, report,
-evaluate, detect, check, entropy, simulate, paper. What their options are is written in `settings`."""
+evaluate, detect, check, entropy, simulate, paper. Their options are described in `settings`."""
 
 from __future__ import annotations
 

@@ -9,22 +9,20 @@ from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
     CheckOptions,
     CountedTable,
-    EntropyOptions,
     EvaluateOptions,
     ExportOptions,
     ExportOut,
     Json,
     Model,
-    PaperOptions,
     ReportOptions,
     Results,
     Scores,
-    SimulateOptions,
     Simulation,
     Table,
     To,
     Truth,
 )
+from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 
 def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -> None:

@@ -60,6 +60,12 @@ def recognizers() -> tuple[str, ...]:
     return tuple(RECOGNIZERS)
 
 
+def orders() -> tuple[str, ...]:
+    from spklink.runs.queue import ORDERS
+
+    return ORDERS
+
+
 # What commands take beside the options of the library.
 
 Table = Annotated[
@@ -300,6 +306,24 @@ class ReportOptions(TypedDict, total=False):
     workers: Workers
 
 
+class ReviewOptions(TypedDict, total=False):
+    port: Annotated[int, Option("Port on this machine; 0 is any that is free.", 0, least=0)]
+    blind: Annotated[
+        bool,
+        Option(
+            "Hide what the system thinks until the person has decided, and count how often "
+            "the two agree.",
+            False,
+        ),
+    ]
+    reviewer: Annotated[
+        str | None, Option("Who decides; else the name this computer knows you by.", None)
+    ]
+    order: Annotated[str, Option("What comes first.", "fewest", choices=orders)]
+    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    workers: Workers
+
+
 class EvaluateOptions(TypedDict, total=False):
     key: Annotated[
         TableFile,
@@ -374,6 +398,7 @@ COMMANDS: dict[str, type] = {
     "recognizers": NoOptions,
     "demo": DemoOptions,
     "report": ReportOptions,
+    "review": ReviewOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

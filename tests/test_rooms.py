@@ -15,7 +15,7 @@ ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options", "settings"),
     *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
-    *("cues", "measures", "worlds", "runs", "report", "cli"),
+    *("cues", "measures", "worlds", "runs", "report", "review", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {

@@ -18,6 +18,7 @@ from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 from spklink.shared_options import (
     Beta,
+    Blind,
     BudgetGb,
     BudgetSeconds,
     Claimed,
@@ -33,6 +34,10 @@ from spklink.shared_options import (
     Method,
     MinSpeech,
     OnBadAudio,
+    OpenPage,
+    Order,
+    Port,
+    Reviewer,
     SafeCsv,
     SavedFile,
     Seed,
@@ -58,12 +63,6 @@ def recognizers() -> tuple[str, ...]:
     from spklink.recognizers.table import RECOGNIZERS
 
     return tuple(RECOGNIZERS)
-
-
-def orders() -> tuple[str, ...]:
-    from spklink.runs.queue import ORDERS
-
-    return ORDERS
 
 
 # What commands take beside the options of the library.
@@ -302,25 +301,16 @@ class ReportOptions(TypedDict, total=False):
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
-    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    open: OpenPage
     workers: Workers
 
 
 class ReviewOptions(TypedDict, total=False):
-    port: Annotated[int, Option("Port on this machine; 0 is any that is free.", 0, least=0)]
-    blind: Annotated[
-        bool,
-        Option(
-            "Hide what the system thinks until the person has decided, and count how often "
-            "the two agree.",
-            False,
-        ),
-    ]
-    reviewer: Annotated[
-        str | None, Option("Who decides; else the name this computer knows you by.", None)
-    ]
-    order: Annotated[str, Option("What comes first.", "fewest", choices=orders)]
-    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    port: Port
+    blind: Blind
+    reviewer: Reviewer
+    order: Order
+    open: OpenPage
     workers: Workers
 
 

@@ -1,1 +1,1 @@
-"""A local page on which people listen and decide."""
+"""What people heard and decided, and the page on which they do."""

@@ -10,6 +10,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from spklink.database.lists import OTHERS
 from spklink.report.graphs import layout
 from spklink.review.progress import Progress
 from spklink.review.views import Graph, Node
@@ -66,7 +67,7 @@ def clique(graph: Graph, here: int, base: str) -> dict[str, Any] | None:
     listed), each a link, coloured by how certain it is."""
     people: dict[str, int] = {}
     ends = tuple(
-        tuple(sorted(people.setdefault(who, len(people)) for who in node.names))
+        tuple(sorted(people.setdefault(who, len(people)) for who in node.names if who != OTHERS))
         for node in graph.nodes
     )
     if not people:

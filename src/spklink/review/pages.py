@@ -94,8 +94,13 @@ class Pages:
         more = start + len(asked)
         return self._render("queue_items.html", asked=asked, more=self._more(more))
 
-    def news(self) -> str:
-        return self._render("news.html", **self._around(self.desk.queue(0, QUEUED)))
+    def news(self, since: int, m: int | None) -> str:
+        """What changed around conversation m, and whether it did itself, since so many entries."""
+        table, label = self.desk.where, self.desk.cliques.label
+        names = {one.conversation for one in self.desk.verdicts.entries[since:]}
+        touched = {int(label[table[name]]) for name in names if name in table}
+        anew = m if m is not None and int(label[m]) in touched else None
+        return self._render("news.html", anew=anew, **self._around(self.desk.queue(0, QUEUED)))
 
     def changed(self, m: int, reviewer: str, blind: bool, change: Change) -> str:
         """The conversation anew, and all around it that a decision changed."""
@@ -274,7 +279,9 @@ def _by_person(view: View) -> list[tuple[str, list[Any]]]:
 
 
 def signed(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{abs(value):.2f}"
+    """With two digits, and no sign where they are all 0."""
+    text = f"{abs(value):.2f}"
+    return text if float(text) == 0.0 else f"{'−' if value < 0 else '+'}{text}"
 
 
 def span(ends: tuple[float, float], digits: int) -> str:

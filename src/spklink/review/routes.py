@@ -106,7 +106,12 @@ class Review:
         await run_in_threadpool(self.desk.refresh)
         if request.query_params.get("version") == self.pages.state():
             return Response(status_code=204)
-        return _html(await run_in_threadpool(self.pages.news))
+        since = _number(request.query_params.get("version", "0"))
+        here = request.query_params.get("m", "")
+        m = _number(here) if here else None
+        if m is not None and m >= len(self.desk.table):
+            raise _RefusedError(404, "No such conversation.")
+        return _html(await run_in_threadpool(self.pages.news, since, m))
 
     async def find(self, request: Request) -> Response:
         words = request.query_params.get("q", "")[:LONGEST_NAME]

@@ -151,6 +151,9 @@ function showWhere() {
     else link.removeAttribute("aria-current");
 }
 
+document.body.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.elt.id === "news" && player.m !== null) event.detail.parameters.m = player.m;
+});
 document.body.addEventListener("htmx:afterSettle", () => { attend(); showWhere(); });
 document.body.addEventListener("htmx:responseError", (event) => say(event.detail.xhr.responseText.slice(0, 300) || "that did not work"));
 document.body.addEventListener("htmx:sendError", () => {

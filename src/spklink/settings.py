@@ -19,6 +19,7 @@ from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 from spklink.shared_options import (
     Beta,
+    Blind,
     BudgetGb,
     BudgetSeconds,
     Claimed,
@@ -33,6 +34,10 @@ from spklink.shared_options import (
     Method,
     MinSpeech,
     OnBadAudio,
+    OpenPage,
+    Order,
+    Port,
+    Reviewer,
     SafeCsv,
     SavedFile,
     Seed,
@@ -328,7 +333,16 @@ class ReportOptions(TypedDict, total=False):
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
-    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    open: OpenPage
+    workers: Workers
+
+
+class ReviewOptions(TypedDict, total=False):
+    port: Port
+    blind: Blind
+    reviewer: Reviewer
+    order: Order
+    open: OpenPage
     workers: Workers
 
 
@@ -364,6 +378,7 @@ COMMANDS: dict[str, type] = {
     "demo": DemoOptions,
     "export": ExportOptions,
     "report": ReportOptions,
+    "review": ReviewOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spklink.cli import look, runs
+from spklink.cli import look, review, runs
 from spklink.cli.parameters import parsed
 
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
@@ -31,6 +31,10 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     look.report: [
         "spklink report results --open",
         "spklink report results --key key.csv --claimed claimed.csv",
+    ],
+    review.review: [
+        "spklink review results",
+        "spklink review results --blind --reviewer anna",
     ],
     look.evaluate: ["spklink evaluate results --key key.csv --json"],
     look.entropy: [

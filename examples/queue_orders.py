@@ -25,12 +25,12 @@ from spklink.database.labels import read_key
 from spklink.database.sides import names_on
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
-from spklink.review_options import ORDERS
 from spklink.runs.evidence import Evidence
 from spklink.runs.link import link
 from spklink.runs.part import part_of, solved, with_heard
 from spklink.runs.queue import Board, ordered
 from spklink.scores.needed import Scores
+from spklink.shared_options import ORDERS
 from spklink.worlds.simulate import simulate
 
 WORDS = {

@@ -6,22 +6,14 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from spklink.options import Option
-from spklink.shared_options import Claimed, Seed, Workers
+from spklink.shared_options import ORDERS, Claimed, Order, Seed, Workers
 
-FEWEST, PAPER, UNCERTAIN, RANDOM = ORDERS = ("fewest", "paper", "uncertain", "random")
+FEWEST, PAPER, UNCERTAIN, RANDOM = ORDERS
 MOST_ASKED = 10**6
 
 Reviewed = Annotated[
     Path,
     Option("Folder written by link or assign, or an exported log.", file=True, argument="OUT"),
-]
-Order = Annotated[
-    str,
-    Option(
-        "What comes first: fewest listens in all, the paper's order, the most uncertain, or any.",
-        FEWEST,
-        choices=ORDERS,
-    ),
 ]
 Certainty = Annotated[
     float, Option("Probability from which a conversation needs no listening.", 0.99)

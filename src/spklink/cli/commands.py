@@ -24,9 +24,17 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
     look.recognizers: ["spklink recognizers model.onnx", "spklink recognizers"],
     runs.demo: ["spklink demo", "spklink demo --meetings -o meetings-out"],
+    look.export: [
+        "spklink export results -o textgrids --to textgrid",
+        "spklink export results -o data --to kaldi --only all",
+    ],
     look.report: [
         "spklink report results --open",
         "spklink report results --key key.csv --claimed claimed.csv",
+    ],
+    review.review: [
+        "spklink review results",
+        "spklink review results --blind --reviewer anna",
     ],
     review.queue: ["spklink queue results", "spklink queue results --order paper --count 50"],
     review.decisions: [

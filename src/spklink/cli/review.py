@@ -1,15 +1,40 @@
-"""Commands about what people hear and decide: queue, decisions. What their options are is written
-in `review_options`."""
+"""Commands about what people hear and decide: review, queue, decisions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
 from spklink.review_options import DecisionsOptions, QueueOptions, Reviewed
-from spklink.settings import Json, Results
+from spklink.settings import Json, Results, ReviewOptions
 
 if TYPE_CHECKING:
     from spklink.review.progress import Progress
+
+
+def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
+    """Listen and decide on a local web page; prints its address and serves until interrupted."""
+    from spklink.cli import show
+    from spklink.review.server import serve
+
+    def tell(address: str) -> None:
+        show.text(f"review: {address}")
+        show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
+        if options["open"]:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    with show.stages_on_stderr() as stages:
+        serving = serve(
+            out,
+            port=options["port"],
+            blind=options["blind"],
+            reviewer=options["reviewer"] or "",
+            order=options["order"],
+            workers=options["workers"],
+            stages=stages,
+        )
+    serving(tell)
 
 
 def queue(out: Results, *, as_json: Json = False, **options: Unpack[QueueOptions]) -> None:

@@ -1,1 +1,1 @@
-"""What people heard and decided."""
+"""What people heard and decided, and the page on which they do."""

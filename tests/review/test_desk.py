@@ -97,6 +97,7 @@ def test_decisions_say_the_same_as_known_channels(desk, made):
 
 def test_only_the_clique_of_a_decision_changes(desk, made):
     before, m = exchanged(desk), desk.queue(0, 1)[0].m
+    exchanged(desk)
     parts = dict(desk._parts)
     change = hear(desk, m, true_names(made, m))
     k = int(desk.cliques.label[m])
@@ -168,7 +169,7 @@ def test_expected_listens_are_what_listening_takes(made):
     def look(heard):
         evidence = with_heard(clique, heard)
         calls = np.arange(len(members))
-        board.take(0, solved(evidence, calls, usable, rate=None, how=Options()))
+        board.take(np.array([0]), solved(evidence, calls, usable, rate=None, how=Options()))
 
     board = Board(np.zeros(len(members), np.int32), np.array([len(members)]))
     look({})

@@ -8,7 +8,9 @@ from spklink.settings import Results, ReviewOptions
 
 
 def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
-    """Listen and decide on a local web page; prints its address and serves until interrupted."""
+    """Listen and decide, on a page that only this machine can open.
+
+    Prints the address of the page, and serves it until interrupted."""
     from spklink.cli import show
     from spklink.review.server import serve
 

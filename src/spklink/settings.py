@@ -17,6 +17,7 @@ from spklink.options import described_as as described_as
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
     Beta,
     Blind,
@@ -382,6 +383,8 @@ COMMANDS: dict[str, type] = {
     "export": ExportOptions,
     "report": ReportOptions,
     "review": ReviewOptions,
+    "queue": QueueOptions,
+    "decisions": DecisionsOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

@@ -209,5 +209,5 @@ def exhausted(*_, **__):
 def test_nothing_is_written_where_nothing_can_be_made(files, tmp_path, run):
     (tmp_path / "file").write_text("")
     code, _, err = run("simulate", tmp_path / "file" / "sim")
-    assert (code, err.count("\n")) == (3, 1)
+    assert (code, err.count("\n")) == (2, 1)
     assert folders.RUN_FILE == "run.json"

@@ -42,6 +42,12 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
         "spklink review results",
         "spklink review results --blind --reviewer anna",
     ],
+    review.queue: ["spklink queue results", "spklink queue results --order paper --count 50"],
+    review.decisions: [
+        "spklink decisions results",
+        "spklink decisions results -o handed-over --claimed claimed.csv",
+        "spklink decisions handed-over/log.jsonl",
+    ],
     look.evaluate: ["spklink evaluate results --key key.csv --json"],
     look.entropy: [
         "spklink entropy --conversations 348 --speakers 356",

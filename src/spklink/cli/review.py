@@ -10,18 +10,10 @@ from spklink.settings import Results, ReviewOptions
 def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
     """Listen and decide on a local web page; prints its address and serves until interrupted."""
     from spklink.cli import show
-    from spklink.review.server import serve
-
-    def tell(address: str) -> None:
-        show.text(f"review: {address}")
-        show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
-        if options["open"]:
-            import webbrowser
-
-            webbrowser.open(address)
+    from spklink.review.server import make_server
 
     with show.stages_on_stderr() as stages:
-        serving = serve(
+        server = make_server(
             out,
             port=options["port"],
             blind=options["blind"],
@@ -30,4 +22,10 @@ def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
             workers=options["workers"],
             stages=stages,
         )
-    serving(tell)
+    show.text(f"review: {server.address}")
+    show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
+    if options["open"]:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    server.run()

@@ -31,7 +31,7 @@ def write_results(
     names: list[str] = NAMES,
     *,
     seconds: float = 6.0,
-    strength: float = 1.0,
+    strength: float = 1.6,
 ) -> Path:
     """A results folder. The first of a call is on channel 1; log-likelihood-ratios are plus and
     minus `strength`, with noise."""

@@ -31,8 +31,9 @@ def out(made):
 
 
 @contextmanager
-def opened(browser, address, path="", *, width=1280, scheme="light", name=None):
-    """A page in a browser of its own, of which nothing may go wrong."""
+def opened(browser, address, path="", *, width=1280, scheme="light", name=None, styled=False):
+    """A page in a browser of its own, of which nothing may go wrong; `styled`: what looks at it has
+    a style of its own, which the page's policy refuses."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page, wrong = context.new_page(), []
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
@@ -47,7 +48,7 @@ def opened(browser, address, path="", *, width=1280, scheme="light", name=None):
             page.press("#reviewer", "Enter")
     yield page
     context.close()
-    assert wrong == []
+    assert [one for one in wrong if not styled or "inline style" not in one] == []
 
 
 def foreign(url: str, address: str) -> bool:
@@ -180,7 +181,7 @@ def test_unsure_someone_else_and_why(browser, out):
         page.click("text=Say it track by track")
         page.select_option("[data-seat='0']", "-")
         page.select_option("[data-seat='1']", label="ann")
-        page.click("text=Store")
+        page.click(".seats button")
         page.wait_for_selector("#mine:has-text('ann on 2')")
         assert "on 1" not in page.inner_text("#mine")
 
@@ -295,7 +296,7 @@ def test_no_violation_of_accessibility(browser, out, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     with (
         served(out) as server,
-        opened(browser, server.address, "c/0", width=width, scheme=scheme) as page,
+        opened(browser, server.address, "c/0", width=width, scheme=scheme, styled=True) as page,
     ):
         page.wait_for_selector(".wave[data-ready]")
         assert axe_says(axe, page) == []
@@ -320,15 +321,15 @@ def test_hostile_names_are_text(browser, tmp_path):
     names = [one for one in (name.replace(";", ",").strip() for name in FIRST) if one]
     calls = [(name, names[(k + 1) % len(names)]) for k, name in enumerate(names)]
     out = write_results(tmp_path, calls, [f"{name} call" for name in names], seconds=5.0)
-    with served(out, reviewer=names[1]) as server:
+    with served(out, reviewer=names[1]) as server, opened(browser, server.address) as page:
         for m, name in enumerate(names):
-            with opened(browser, server.address, f"c/{m}") as page:
-                assert page.inner_text("main h2") == cut(seen(f"{name} call")).replace("  ", " ")
-                shown = page.locator(".listed .name").all_inner_texts()
-                assert sorted(shown) == sorted(cut(seen(one)).strip() for one in calls[m])
-                page.keyboard.press("a")
-                page.wait_for_selector("#mine")
-                assert page.evaluate("window.hacked") is None
+            page.goto(f"{server.address}c/{m}")
+            assert page.inner_text("main h2") == cut(seen(f"{name} call")).replace("  ", " ")
+            shown = page.locator(".listed .name").all_inner_texts()
+            assert sorted(shown) == sorted(cut(seen(one)).strip() for one in calls[m])
+            page.keyboard.press("a")
+            page.wait_for_selector("#mine")
+            assert page.evaluate("window.hacked") is None
     log = Decisions.open(out / "review.sqlite")
     assert {one.reviewer for one in log.all()} == {names[1]}
     assert [set(one.seats) for one in log.all()] == [set(pair) for pair in calls]

@@ -26,7 +26,7 @@ from spklink.posterior.states.network import StateNetwork
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-LARGEST = 2**19  # partial knowledge that is ever listed: twelve conversations of two states
+LARGEST = 2**20  # partial knowledge that is ever listed: twelve conversations of two states
 NEVER = 1e-7  # states of less are left out
 
 

@@ -24,13 +24,15 @@ from spklink.review.decisions import FILE, HEARD, RESOLVE, UNDO, Decision, Decis
 from spklink.review.progress import Agreement, Progress, agreement_of, hours_of
 from spklink.review.verdicts import Seats, Verdict, Verdicts
 from spklink.review.views import View, view_of
+from spklink.review_options import FEWEST
 from spklink.runs.folder import RUN_FILE, load, solving
 from spklink.runs.part import Part, part_of, solved, with_heard
 from spklink.runs.questions import open_question, questions_of
-from spklink.runs.queue import DISAGREE, FEWEST, ORDERS, Asked, Board, Question, asked, ordered
+from spklink.runs.queue import DISAGREE, Asked, Board, Question, asked, ordered
 from spklink.runs.queue import UNSURE as COULD_NOT_TELL
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
+from spklink.shared_options import ORDERS
 from spklink.tables import sha256
 
 SECONDS = 0.2  # budget of a clique that is solved while somebody waits
@@ -88,6 +90,7 @@ class Desk:
         folder, stages = Path(results), stages or Stages()
         result = load(folder, workers=workers, stages=stages)
         log = Decisions.open(folder / FILE)
+        log.verify()
         with stages.stage("looking for what to hear first"):
             desk = cls(folder, result, log, order=order, certainty=certainty, seed=seed)
             desk._look_at_all(stages)

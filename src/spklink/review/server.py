@@ -14,8 +14,8 @@ from spklink.review.desk import Desk
 from spklink.review.guard import App, Guard
 from spklink.review.recordings import Recordings
 from spklink.review.routes import Review
+from spklink.review_options import FEWEST
 from spklink.runs.folder import read_run
-from spklink.runs.queue import FEWEST
 from spklink.runs.stages import Stages
 
 ADDRESS = "127.0.0.1"

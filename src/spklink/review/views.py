@@ -157,7 +157,7 @@ def view_of(desk: Desk, part: Part, i: int) -> View:
         clique=int(desk.cliques.label[m]),
         audio=desk.table.audio[m],
         asked=desk.asked(m),
-        tracks=tuple(_tracks(desk, part, i)),
+        tracks=tuple(tracks_of(desk, part, i)),
         listed=tuple(_listed(part, i)),
         certainty=part.certainty,
         evidence=rows,
@@ -172,7 +172,7 @@ def view_of(desk: Desk, part: Part, i: int) -> View:
     )
 
 
-def _tracks(desk: Desk, part: Part, i: int) -> Iterator[Track]:
+def tracks_of(desk: Desk, part: Part, i: int) -> Iterator[Track]:
     m, sides = int(part.calls[i]), part.table.sides.of(i)
     verdict, names = desk.verdict(m), part.names(i)
     chance, low, high = (x[sides] for x in part.track_figures)

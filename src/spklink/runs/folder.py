@@ -249,10 +249,19 @@ def read_evidence(folder: Path) -> Evidence:
     return _evidence(folder, run, _inputs(folder, run))
 
 
-def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
-    weight = _weight(folder / "run.json", run["weight"])
+def read_people(folder: Path) -> tuple[dict[str, Any], Conversations]:
+    """The run.json of a folder, and its table of conversations."""
+    run = read_run(folder)
+    return run, _people(folder, run, _inputs(folder, run))
+
+
+def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
     table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
-    table = with_splits(table, _options(run, folder)["split_speakers"])
+    return with_splits(table, _options(run, folder)["split_speakers"])
+
+
+def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
+    weight, table = _weight(folder / "run.json", run["weight"]), _people(folder, run, inputs)
     known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
     scores = read_scores(folder / "llrs.npz", table, links)

@@ -92,13 +92,11 @@ def open_question(
     if named is not None:
         ask = f"Is this {named[1]} on {table.track_name(m, named[0])}?"
     if not resolvable:
-        others = f"; one listen settles all {calls}" if calls > 1 else ""
-        reason = f"no voice can tell who is who: always the same people{others}"
-        return Question(UNRESOLVABLE, reason, ask)
+        others = f" in all {calls} calls" if calls > 1 else ""
+        return Question(UNRESOLVABLE, f"voices cannot tell: the same people{others}", ask)
     settles = board.settles[m]
-    more = f", settles {settles:.1f} conversations on average" if settles >= 1.05 else ""
-    reason = f"{percent(float(board.chance[m]))} sure{more}"
-    return Question(OPEN, reason, ask)
+    more = f"; settles {settles:.1f} on average" if settles >= 1.05 else ""
+    return Question(OPEN, f"{percent(float(board.chance[m]))} sure{more}", ask)
 
 
 def percent(p: float) -> str:

@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
 from spklink.posterior.posterior import SETTLED
+from spklink.review_options import FEWEST, PAPER, RANDOM, UNCERTAIN
 from spklink.runs.part import Part
 from spklink.runs.plan import Plan, figures, plan
-from spklink.shared_options import ORDERS as ORDERS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-FEWEST, PAPER, UNCERTAIN, RANDOM = ORDERS
 # Why a conversation is asked about.
 DISAGREE, MISFIT, CLAIM, CONFLICT = "disagreement", "misfit", "claim", "conflict"
 UNRESOLVABLE, OPEN, UNSURE = "unresolvable", "open", "unsure"

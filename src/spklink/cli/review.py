@@ -16,18 +16,10 @@ def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
 
     Prints the address of the page, and serves it until interrupted."""
     from spklink.cli import show
-    from spklink.review.server import serve
-
-    def tell(address: str) -> None:
-        show.text(f"review: {address}")
-        show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
-        if options["open"]:
-            import webbrowser
-
-            webbrowser.open(address)
+    from spklink.review.server import make_server
 
     with show.stages_on_stderr() as stages:
-        serving = serve(
+        server = make_server(
             out,
             port=options["port"],
             blind=options["blind"],
@@ -36,7 +28,13 @@ def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
             workers=options["workers"],
             stages=stages,
         )
-    serving(tell)
+    show.text(f"review: {server.address}")
+    show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
+    if options["open"]:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    server.run()
 
 
 def queue(out: Results, *, as_json: Json = False, **options: Unpack[QueueOptions]) -> None:

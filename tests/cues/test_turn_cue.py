@@ -10,7 +10,7 @@ import pytest
 from made_turns import made_levels, made_turns
 from spklink.cues.cue import odds_in, seat_layout
 from spklink.cues.turn_model import TurnModel, decide, learn
-from spklink.cues.turn_votes import offsets, spoken, voters
+from spklink.cues.turn_votes import contrasts, offsets, spoken, voters
 from spklink.cues.turns import Spoken, TurnCue, of_table
 from spklink.database.conversations import read_conversations
 from spklink.errors import SpklinkError
@@ -57,7 +57,7 @@ def judged(world, kind, seed=1):
     """(calls,) log-odds of exchanged, the truth, and the model."""
     rng = np.random.default_rng(seed)
     each = [
-        voters(m, levels, worse(kind, turns, rng), pair=True)
+        voters(m, contrasts(levels), worse(kind, turns, rng), pair=True)
         for m, (levels, turns, _) in enumerate(world)
     ]
     every = [voter for one in each for voter in one]
@@ -88,7 +88,7 @@ def test_no_turns_are_believed_beyond_the_rate_of_wrong_ones(world):
 
 def test_tracks_the_other_way_round_say_the_opposite(world):
     levels, turns, _ = world[0]
-    [one], [two] = (voters(0, some, turns, pair=True) for some in (levels, levels[::-1]))
+    [one], [two] = (voters(0, contrasts(some), turns, pair=True) for some in (levels, levels[::-1]))
     model = TurnModel()
     a, b = (decide([voter], model)[0] for voter in (one, two))
     np.testing.assert_allclose(a, b[::-1], atol=1e-9)
@@ -100,13 +100,15 @@ def test_rows_of_words_are_worth_no_more_than_the_turn(world):
     for who, start, end in turns:
         cuts = np.linspace(start, end, 1 + max(1, int((end - start) / 0.3)))
         words += [(who, a, b) for a, b in pairwise(cuts.tolist())]
-    [one], [two] = (voters(0, levels, some, pair=True) for some in (turns, words))
+    [one], [two] = (voters(0, contrasts(levels), some, pair=True) for some in (turns, words))
     assert len(words) > 2 * len(turns)
     assert one.value.shape == two.value.shape
 
 
 def test_offsets_are_found(world):
-    late = [voters(m, w[0], shifted(w[1], -4.0), pair=True)[0] for m, w in enumerate(world)]
+    late = [
+        voters(m, contrasts(w[0]), shifted(w[1], -4.0), pair=True)[0] for m, w in enumerate(world)
+    ]
     model = learn(late)
     prior = model.offset_prior()
     assert prior[np.abs(offsets()) < 0.3].sum() < 0.1
@@ -118,8 +120,8 @@ def test_voices_teach_that_transcripts_name_the_wrong_people(world):
     each = []
     for m, (levels, turns, _) in enumerate(world):
         named = [(1 - w, a, b) for w, a, b in turns] if m % 5 == 0 else turns
-        each += voters(m, levels, named, pair=True)
-    voices = np.array([9.0 if w[2] else -9.0 for w in world])
+        each += voters(m, contrasts(levels), named, pair=True)
+    voices = [np.array([1e-4, 1.0 - 1e-4])[:: 1 if w[2] else -1] for w in world]
     alone, together = learn(each), learn(each, voices)
     assert alone.wrong < 0.002
     assert 0.04 < together.wrong < 0.2

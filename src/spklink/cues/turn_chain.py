@@ -21,9 +21,12 @@ LEAST = 1e-9  # weight of an option and offset that is added up
 
 @nb.njit(cache=True, nogil=True, inline="always")
 def _against(value, mean, variance, chance):  # type: ignore[no-untyped-def]
-    """Density of a value about `mean`, against that at a random place."""
-    power = 0.5 * (value * value / chance - (value - mean) ** 2 / variance)
-    return math.sqrt(chance / variance) * math.exp(min(power, LARGEST))
+    """Density of a value if the turn is right, and if it is given away, against that at a random
+    place."""
+    scale, here = math.sqrt(chance / variance), value * value / chance
+    up = 0.5 * (here - (value - mean) ** 2 / variance)
+    down = 0.5 * (here - (value + mean) ** 2 / variance)
+    return scale * math.exp(min(up, LARGEST)), scale * math.exp(min(down, LARGEST))
 
 
 @nb.njit(cache=True, nogil=True)
@@ -41,8 +44,8 @@ def likelihoods(value, variance, chance, odd, start, model, wanted, found, anybo
                     right = stays * right + (1.0 - stays) * (1.0 - other)
                     given = stays * given + (1.0 - stays) * other
                 v, own = value[k, t], 1.0 - odd[k]
-                one = own * _against(v, mean, variance[k], chance[k]) + odd[k]
-                two = own * _against(v, -mean, variance[k], chance[k]) + odd[k]
+                one, two = _against(v, mean, variance[k], chance[k])
+                one, two = own * one + odd[k], own * two + odd[k]
                 right, given = right * one, given * two
                 scale = right + given
                 right, given, total = right / scale, given / scale, total + math.log(scale)
@@ -103,8 +106,8 @@ def _forwards(value, variance, chance, odd, model, count, kept, own, away):  # t
         if k > 0:
             right = stays * right + (1.0 - stays) * (1.0 - other)
             given = stays * given + (1.0 - stays) * other
-        one = (1.0 - odd[k]) * _against(value[k], mean, variance[k], chance[k])
-        two = (1.0 - odd[k]) * _against(value[k], -mean, variance[k], chance[k])
+        one, two = _against(value[k], mean, variance[k], chance[k])
+        one, two = (1.0 - odd[k]) * one, (1.0 - odd[k]) * two
         own[k, 0], own[k, 1] = one / (one + odd[k]), two / (two + odd[k])
         away[k, 0], away[k, 1] = one + odd[k], two + odd[k]
         right, given = right * away[k, 0], given * away[k, 1]

@@ -7,7 +7,8 @@ of it only counts what no other turn overlaps. Its value on a track is the mean 
 levels during the turn, for every offset by which the transcript may be late or early.
 
 A diarized track has no level of its own: it is a part of one channel. There its segments take the
-place of levels, so that a turn's value tells how far it lies in segments of a track.
+place of levels, so that a turn's value tells how far it lies in segments of a track. Segments may
+overlap: of whoever never speaks alone, all of his turns count.
 
 A *voter* is what turns can decide between: for two people on two tracks the pair of them, as listed
 or exchanged; else one person, on any of the tracks.
@@ -29,6 +30,7 @@ from spklink.sound.speech import FRAME_SECONDS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 STEP = 5  # frames taken together
 SECONDS = STEP * FRAME_SECONDS
 BELOW = 40.0  # dB under the loud frames: quieter ones are all the same
@@ -91,17 +93,41 @@ def _less_others(own: Floats) -> Floats:
     return np.asarray(found - found.mean(axis=1, keepdims=True))
 
 
-def spoken(turns: Turns) -> dict[Person, tuple[Ints, Ints, Ints]]:
-    """Of each person: begin and end, in steps, of what he alone says, and the turn each belongs
-    to, from 0."""
-    if not turns:
-        return {}
+@dataclass(frozen=True)
+class Runs:
+    """When somebody speaks, in steps: the parts of his turns, in order of time."""
+
+    begin: Ints
+    end: Ints
+    turn: Ints  # which each belongs to, from 0
+
+
+def _masks(turns: Turns) -> tuple[list[Person], Mask]:
+    """Who has turns, and (people, steps) when."""
     length = int(np.ceil(max(end for _, _, end in turns) / SECONDS)) + 1
     people = sorted({who for who, _, _ in turns})
     has = np.zeros((len(people), length), np.bool_)
     for who, start, end in turns:
         has[people.index(who), int(start / SECONDS) : int(np.ceil(end / SECONDS))] = True
+    return people, has
+
+
+def spoken(turns: Turns, *, at_once: bool = False) -> dict[Person, Runs]:
+    """Of each person: what he alone says. With `at_once` whoever never speaks alone has the whole
+    of his turns."""
+    if not turns:
+        return {}
+    people, has = _masks(turns)
     alone = np.where(has.sum(axis=0) == 1, has.argmax(axis=0), -1)
+    never = [p for p in range(len(people)) if at_once and p not in alone]
+    found = _runs(alone, people)
+    for p in never:
+        found |= _runs(np.where(has[p], p, -1), people)
+    return found
+
+
+def _runs(alone: Ints, people: Sequence[Person]) -> dict[Person, Runs]:
+    """From (steps,) who speaks, or -1."""
     edges = np.flatnonzero(np.diff(alone, prepend=-1, append=-1))
     runs = [(int(i), int(j), int(alone[i])) for i, j in pairwise(edges)]
     found: dict[Person, list[tuple[int, int, int]]] = {}
@@ -115,15 +141,18 @@ def spoken(turns: Turns) -> dict[Person, tuple[Ints, Ints, Ints]]:
     parted = {}
     for person, rows in found.items():
         begin_, end_, turn_ = np.array(rows, np.int64).T
-        parted[person] = begin_, end_, np.unique(turn_, return_inverse=True)[1].reshape(-1)
+        which = np.unique(turn_, return_inverse=True)[1].reshape(-1)
+        parted[person] = Runs(begin_, end_, which)
     return parted
 
 
-def voters(m: int, course: Floats, turns: Turns, *, pair: bool) -> list[Voter]:
+def voters(
+    m: int, course: Floats, turns: Turns, *, pair: bool, at_once: bool = False
+) -> list[Voter]:
     """All voters of a conversation whose tracks take this course; `pair` where it is two listed
-    people on two tracks."""
+    people on two tracks; `at_once` where tracks that speak at once can be told apart."""
     total = np.concatenate([np.zeros((len(course), 1)), np.cumsum(course, axis=1)], axis=1)
-    parts = {who: _values(total, runs) for who, runs in spoken(turns).items()}
+    parts = {who: _values(total, one) for who, one in spoken(turns, at_once=at_once).items()}
     if not pair or not parts or any(who not in (0, 1) for who in parts):
         return [
             Voter(m, (who,), part.value, part.spread, part.seconds)
@@ -153,17 +182,16 @@ class _Part:
         return _Part(self.value[::-1], self.spread[::-1], self.seconds, self.begin)
 
 
-def _values(total: Floats, runs: tuple[Ints, Ints, Ints]) -> _Part:
-    begin, end, turn = runs
+def _values(total: Floats, runs: Runs) -> _Part:
     shift, last = np.rint(offsets() / SECONDS).astype(np.int64), total.shape[1] - 1
-    first = np.flatnonzero(np.diff(turn, prepend=-1))
-    low, high = (np.clip(at[:, None] + shift, 0, last) for at in (begin, end))
+    first = np.flatnonzero(np.diff(runs.turn, prepend=-1))
+    low, high = (np.clip(at[:, None] + shift, 0, last) for at in (runs.begin, runs.end))
     sums = np.add.reduceat(total[:, high] - total[:, low], first, axis=1)
-    length = np.add.reduceat(end - begin, first)
+    length = np.add.reduceat(runs.end - runs.begin, first)
     sizes, which = np.unique(length, return_inverse=True)
     spread = np.stack([_at_random(total, size) for size in sizes.tolist()], axis=1)
     value = np.asarray(sums / length[:, None], np.float32)
-    return _Part(value, spread[:, which.reshape(-1)], length * SECONDS, begin[first])
+    return _Part(value, spread[:, which.reshape(-1)], length * SECONDS, runs.begin[first])
 
 
 def _at_random(total: Floats, size: int) -> Floats:

@@ -21,6 +21,7 @@ NAME = "turns"
 LATE = 1.0  # seconds that a turn may end after the sound without a remark
 ENOUGH = 300  # conversations to learn from: more teach nothing new. A choice
 TOGETHER = 200  # conversations decided at a time
+CONFUSED = 0.05  # rate of turns on others' tracks, before any is seen: diarizers mix people up
 UNTOLD = 1e-9  # probability of a place that other evidence rules out
 BOUND = 0.999  # what turns of somebody who is not listed can say against those who are
 
@@ -92,14 +93,16 @@ class TurnCue:
             self.problems += [(m, text) for text in _odd(one, found)]
             kept = _within(one.turns, found)
             if kept:
-                self.voters.append(voters(m, _course(table, m, found), kept, pair=bool(pair[m])))
+                course, at_once = _course(table, m, found), bool(table.diarized)
+                self.voters.append(voters(m, course, kept, pair=bool(pair[m]), at_once=at_once))
         self.voters = sorted(filter(None, self.voters), key=_looks)
 
     def terms(self, table: Conversations, elsewhere: Floats | None = None) -> Terms:
         step = max(1, -(-len(self.voters) // ENOUGH))
         some = [voter for one in self.voters[::step] for voter in one]
         beliefs = None if elsewhere is None else [_belief(table, elsewhere, one) for one in some]
-        self.model = model = learn(some, beliefs, self.model)
+        first = TurnModel(other=CONFUSED) if table.diarized else TurnModel()
+        self.model = model = learn(some, beliefs, self.model, first=first)
         odds, seat = np.zeros(len(table)), nothing(table)
         for first in range(0, len(self.voters), TOGETHER):
             some = [voter for one in self.voters[first : first + TOGETHER] for voter in one]
@@ -107,7 +110,7 @@ class TurnCue:
                 if len(voter.people) > 1:
                     odds[voter.conversation] = chance[1] - chance[0]
                 else:
-                    _seat(table, seat, voter, chance)
+                    _seat(table, seat, voter, chance, model)
         said = {"conversations": len(self.voters), **model.as_json()}
         return Terms(self.name, seat + from_odds(table, odds), said)
 
@@ -135,11 +138,14 @@ def _belief(table: Conversations, elsewhere: Floats, voter: Voter) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def _seat(table: Conversations, seat: Floats, voter: Voter, chance: Floats) -> None:
+def _seat(
+    table: Conversations, seat: Floats, voter: Voter, chance: Floats, model: TurnModel
+) -> None:
     """What one person's turns say of his tracks; of somebody who is not listed, that they are
-    none of the others'."""
+    none of the others'. Names are exchanged by two, so that each has half of what bounds it."""
     own = seat_layout(table).seats(seat, voter.conversation)
-    share = np.exp(chance - np.logaddexp.reduce(chance))
+    share = np.exp(chance - np.logaddexp.reduce(chance)) + np.sqrt(model.wrong)
+    share /= share.sum()
     (person,) = voter.people
     if person >= 0:
         own[person] += np.log(len(chance) * share)

@@ -17,6 +17,7 @@ from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 from spklink.shared_options import (
+    Attributes,
     Beta,
     BudgetGb,
     BudgetSeconds,
@@ -37,6 +38,7 @@ from spklink.shared_options import (
     SavedFile,
     Seed,
     Sides,
+    Speakers,
     SplitSpeakers,
     TableFile,
     Tracks,
@@ -164,13 +166,8 @@ class LinkOptions(TypedDict, total=False):
     sides: Sides
     tracks: Tracks
     turns: Turns
-    speakers: Annotated[
-        TableFile,
-        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
-    ]
-    attribute: Annotated[
-        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
-    ]
+    speakers: Speakers
+    attribute: Attributes
     cue: Cue
     known: Known
     claimed: Claimed
@@ -359,6 +356,10 @@ class PaperOptions(TypedDict, total=False):
 
 class CheckOptions(TypedDict, total=False):
     tracks: Tracks
+    turns: Turns
+    speakers: Speakers
+    attribute: Attributes
+    cue: Cue
 
 
 class NoOptions(TypedDict, total=False):

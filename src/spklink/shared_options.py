@@ -137,6 +137,13 @@ Turns = Annotated[
         memory=True,
     ),
 ]
+Speakers = Annotated[
+    TableFile,
+    Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
+]
+Attributes = Annotated[
+    str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
+]
 Cue = Annotated[
     TableFile,
     Option(

@@ -101,8 +101,8 @@ class TurnCue:
         step = max(1, -(-len(self.voters) // ENOUGH))
         some = [voter for one in self.voters[::step] for voter in one]
         beliefs = None if elsewhere is None else [_belief(table, elsewhere, one) for one in some]
-        first = TurnModel(other=CONFUSED) if table.diarized else TurnModel()
-        self.model = model = learn(some, beliefs, self.model, first=first)
+        guess = TurnModel(other=CONFUSED) if table.diarized else TurnModel()
+        self.model = model = learn(some, beliefs, self.model, first=guess)
         odds, seat = np.zeros(len(table)), nothing(table)
         for first in range(0, len(self.voters), TOGETHER):
             some = [voter for one in self.voters[first : first + TOGETHER] for voter in one]
@@ -165,19 +165,29 @@ def _seconds(levels: Sequence[Level]) -> float:
 
 def _odd(one: Spoken, levels: Sequence[Level]) -> Iterator[str]:
     """What a person should look at."""
-    seconds = _seconds(levels)
-    beyond = [k for k, (_, start, _) in enumerate(one.turns) if start >= seconds]
-    if one.turns and not levels:
+    if levels:
+        yield from beyond_the_end(one, _seconds(levels))
+    else:
         yield "turns: not used, as its sound cannot be"
-    elif beyond:
+    yield from unlisted(one)
+
+
+def beyond_the_end(one: Spoken, seconds: float) -> Iterator[str]:
+    """Turns that a recording of so many seconds does not have."""
+    beyond = [k for k, (_, start, _) in enumerate(one.turns) if start >= seconds]
+    if beyond:
         yield (
             f"turns: {len(beyond)} of {len(one.turns)} begin after its end at {seconds:.1f} s "
             f"({one.where[beyond[0]]}); are they of this recording?"
         )
-    elif one.turns and max(end for _, _, end in one.turns) > seconds + LATE:
+    elif max(end for _, _, end in one.turns) > seconds + LATE:
         k = int(np.argmax([end for _, _, end in one.turns]))
         yield (
             f"turns: up to {one.turns[k][2]:.1f} s ({one.where[k]}), sound up to {seconds:.1f} s"
         )
+
+
+def unlisted(one: Spoken) -> Iterator[str]:
+    """People with turns whom the list does not have."""
     if one.unlisted:
         yield f"turns: {', '.join(one.unlisted)} has turns but is not in the participant list"

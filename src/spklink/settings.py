@@ -50,6 +50,7 @@ from spklink.shared_options import (
 from spklink.shared_options import File as File
 
 LABELFREE, NONE = "labelfree", "none"
+NAME, KEEP = "name", "keep"
 MOST_SIMULATED = 10**6  # conversations or databases: more take days, and more memory than there is
 MOST_COUNTED = 10**9  # conversations whose entropies are computed: floats tell no more apart
 
@@ -172,6 +173,25 @@ class LinkOptions(TypedDict, total=False):
         str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
     ]
     cue: Cue
+    enrol: Annotated[
+        TableFile,
+        Option(
+            "People whose voices are known from elsewhere: speaker,audio[,channel], or a results "
+            "folder.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    unlisted: Annotated[
+        str,
+        Option(
+            "Whom no list names (?, *, an empty list): name them after people whose voices are "
+            "known, or keep them unknown.",
+            NAME,
+            choices=(NAME, KEEP),
+        ),
+    ]
     known: Known
     claimed: Claimed
     key: Annotated[

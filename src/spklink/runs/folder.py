@@ -73,7 +73,6 @@ from spklink.tables import (
 )
 from spklink.threads import cores
 
-COPIED = ("conversations", "known", "tracks")  # inputs that a folder needs to stand on its own
 FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
@@ -122,7 +121,7 @@ def write_folder(result: Result, folder: Path) -> Path:
     make_folder(folder)
     with aside(folder) as new:
         with result.stages.stage("writing the results"):
-            _write_files(result, new, folder)
+            write_files(result, new, folder)
         write_json(new / "timings.json", result.stages.timings())
         write_json(new / "run.json", run_json(result, folder))
         _put_in_place(new, folder)
@@ -139,73 +138,6 @@ def _put_in_place(new: Path, folder: Path) -> None:
         else:
             (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
     (new / RUN_FILE).replace(folder / RUN_FILE)
-
-
-def _write_files(result: Result, new: Path, folder: Path) -> None:
-    for name, content in _copies(result, folder).items():
-        write_bytes(new / f"{name}.csv", content)
-    _write_scores(result, new)
-    _write_listening(result, new)
-    safe, seating = _safe(result.options), result.seating
-    write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
-    if result.solution is not None:
-        write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
-        write_csv(new / "methods.csv", METHODS, method_rows(result.solution))
-    if seating is not None:
-        write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
-        write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
-    for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
-        write_csv(new / name, *of_cue, safe=safe)
-
-
-def _copies(result: Result, folder: Path) -> dict[str, bytes]:
-    """The tables that go along, as they were read; RTTM as a table."""
-    found = {}
-    for name in COPIED:
-        table = result.inputs.table(name)
-        if table is not None:
-            found[name] = seen_from(table, folder) if name == "conversations" else table.data
-    if "tracks" in found:
-        found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
-    return found
-
-
-def seen_from(table: Content, folder: Path) -> bytes:
-    """A table of conversations whose paths of recordings lead to them from another folder."""
-    home = table.path.parent if table.file else Path()
-    with open_table(table) as (header, rows):
-        at = header.column("audio")
-        if at < 0:
-            return table.data
-        kept = [fields for _, fields in rows]
-        for fields in kept:
-            files = [name.strip() for name in fields[at].split(SEPARATOR)]
-            there = [relative(home / name, folder) if name else "" for name in files]
-            fields[at] = SEPARATOR.join(there)
-        return csv_bytes(header.names, kept)
-
-
-def _write_scores(result: Result, folder: Path) -> None:
-    table = result.conversations
-    write_scores(folder / "llrs.npz", table, result.evidence.ratios())
-    if result.raw is not None and result.calibration is not None:
-        write_scores(folder / "scores.npz", table, result.raw)
-        write_json(folder / "calibration.json", result.calibration)
-
-
-def _write_listening(result: Result, folder: Path) -> None:
-    if result.listening is None:
-        return
-    heard, table, safe = result.listening, result.conversations, _safe(result.options)
-    write_speech_table(folder / "sides.csv", table, heard.speech, safe=safe)
-    write_csv(folder / "problems.csv", PROBLEMS, heard.problems, safe=safe)
-    if heard.suspects is not None:
-        write_csv(folder / "suspects.csv", SUSPECTS, heard.suspects, safe=safe)
-
-
-def _safe(options: Mapping[str, Any]) -> bool:
-    """Whether formulas are marked in the tables of a folder; older folders do not say."""
-    return bool(options.get("safe_csv", False))
 
 
 def run_json(result: Result, folder: Path) -> dict[str, Any]:
@@ -287,7 +219,7 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
     path = _there(folder / "cues.csv")
     if path is None:
         return found
-    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     return found.with_cues(read_cue_terms(read(path), table))
 
 
@@ -378,7 +310,7 @@ def _misfits(folder: Path, run: dict[str, Any]) -> list[Sequence[Any]]:
     path = _there(folder / "misfits.csv")
     if path is None:
         return []
-    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     return read_cells(read(path), dict.fromkeys(MISFITS, str))
 
 
@@ -390,7 +322,7 @@ def _raw(folder: Path, table: Conversations) -> SideScores | None:
 def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
     if run["command"] != "link":
         return None
-    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     suspects = _there(folder / "suspects.csv")
     return Listening(
         speech=read_speech_table(read(folder / "sides.csv"), table, unknown=True),

@@ -20,6 +20,7 @@ from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating, certain_calls
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
+from spklink.runs.naming import Naming
 from spklink.runs.rows import ASSIGNMENTS, DECISIONS, assignment_rows, decisions, seat_rows
 from spklink.runs.stages import Stages
 from spklink.scores.needed import SideScores, needed_and
@@ -48,6 +49,7 @@ class Result(Shown):
     solution: Posterior | None = None  # None while a run is at work, and where bits do not do
     seating: Seating | None = None  # None where the bits of the posterior say all of it
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
+    naming: Naming | None = None  # who may be on tracks that nobody is listed on
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
     calibration: dict[str, Any] | None = None  # what calibration.json says

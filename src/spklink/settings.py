@@ -13,18 +13,21 @@ from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
 from spklink.options import command_words as command_words
 from spklink.options import described as described
+from spklink.options import described_as as described_as
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
     Beta,
+    Blind,
     BudgetGb,
     BudgetSeconds,
     Claimed,
     Cue,
-    Eer,
     EmbeddingKeys,
     Embeddings,
+    Enrol,
     Fallback,
     GivenScores,
     Kind,
@@ -33,6 +36,10 @@ from spklink.shared_options import (
     Method,
     MinSpeech,
     OnBadAudio,
+    OpenPage,
+    Order,
+    Port,
+    Reviewer,
     SafeCsv,
     SavedFile,
     Seed,
@@ -42,23 +49,27 @@ from spklink.shared_options import (
     Tracks,
     TrustedLists,
     Turns,
+    Unlisted,
     Weight,
     Workers,
-    World,
     WrongLists,
 )
 from spklink.shared_options import File as File
+from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 LABELFREE, NONE = "labelfree", "none"
-NAME, KEEP = "name", "keep"
-MOST_SIMULATED = 10**6  # conversations or databases: more take days, and more memory than there is
-MOST_COUNTED = 10**9  # conversations whose entropies are computed: floats tell no more apart
 
 
 def recognizers() -> tuple[str, ...]:
     from spklink.recognizers.table import RECOGNIZERS
 
     return tuple(RECOGNIZERS)
+
+
+def export_formats() -> tuple[str, ...]:
+    from spklink.formats.out.table import names
+
+    return names()
 
 
 # What commands take beside the options of the library.
@@ -80,6 +91,8 @@ Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
 ]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
+To = Annotated[str, Option("The format.", choices=export_formats)]
+ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
 Truth = Annotated[Path, Option("The truth: conversation,channel,speaker.", file=True)]
@@ -173,25 +186,8 @@ class LinkOptions(TypedDict, total=False):
         str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
     ]
     cue: Cue
-    enrol: Annotated[
-        TableFile,
-        Option(
-            "People whose voices are known from elsewhere: speaker,audio[,channel], or a results "
-            "folder.",
-            None,
-            file=True,
-            memory=True,
-        ),
-    ]
-    unlisted: Annotated[
-        str,
-        Option(
-            "Whom no list names (?, *, an empty list): name them after people whose voices are "
-            "known, or keep them unknown.",
-            NAME,
-            choices=(NAME, KEEP),
-        ),
-    ]
+    enrol: Enrol
+    unlisted: Unlisted
     known: Known
     claimed: Claimed
     key: Annotated[
@@ -310,13 +306,48 @@ class DemoOptions(TypedDict, total=False):
     seed: Seed
 
 
+class ExportOptions(TypedDict, total=False):
+    only: Annotated[
+        str,
+        Option(
+            "What is settled, or all that has a name, with its probability.",
+            "settled",
+            choices=("settled", "all"),
+        ),
+    ]
+    segments: Annotated[
+        TableFile,
+        Option(
+            "Who speaks when instead of OUT/segments.csv: conversation,channel,start,end.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    join: Annotated[
+        float, Option("Join segments with a pause of fewer seconds between them.", 0.0, least=0.0)
+    ]
+    shortest: Annotated[
+        float, Option("Leave out segments of fewer seconds (after joining).", 0.0, least=0.0)
+    ]
+
+
 class ReportOptions(TypedDict, total=False):
     key: Annotated[
         TableFile,
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
-    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    open: OpenPage
+    workers: Workers
+
+
+class ReviewOptions(TypedDict, total=False):
+    port: Port
+    blind: Blind
+    reviewer: Reviewer
+    order: Order
+    open: OpenPage
     workers: Workers
 
 
@@ -332,49 +363,6 @@ class EvaluateOptions(TypedDict, total=False):
         ),
     ]
     workers: Workers
-
-
-class EntropyOptions(TypedDict, total=False):
-    conversations: Annotated[
-        int | None, Option("Number of two-sided conversations.", None, most=MOST_COUNTED)
-    ]
-    speakers: Annotated[int | None, Option("Number of speakers.", None, most=2 * MOST_COUNTED)]
-
-
-class SimulateOptions(TypedDict, total=False):
-    shape: Annotated[
-        str,
-        Option(
-            "Who talks to whom.", "cgn", choices=("cgn", "pairs", "star", "network", "meetings")
-        ),
-    ]
-    conversations: Annotated[
-        int | None,
-        Option("Number of them, else 348 (cgn), 696 (pairs), 100.", None, most=MOST_SIMULATED),
-    ]
-    people: Annotated[
-        int | None, Option("People of all meetings, else 30.", None, least=2, most=MOST_SIMULATED)
-    ]
-    tracks: Annotated[
-        str | None, Option("Tracks a meeting, fewest and most (3-6), or one number.", None)
-    ]
-    missing: Annotated[float, Option("Share of the people at meetings who are not listed.", 0.0)]
-    absent: Annotated[float, Option("Share of names for which one more is listed, not there.", 0.0)]
-    placeholders: Annotated[float, Option("Share of the people at meetings listed as ?.", 0.0)]
-    split: Annotated[float, Option("Share of the people at meetings who are on two tracks.", 0.0)]
-    world: World
-    eer: Eer
-    seed: Seed
-    npz: Annotated[bool, Option("Write scores.npz, not scores.csv.", False)]
-
-
-class PaperOptions(TypedDict, total=False):
-    databases: Annotated[
-        int, Option("Simulated databases, one a seed.", 300, least=1, most=MOST_SIMULATED)
-    ]
-    world: World
-    eer: Eer
-    seed: Seed
 
 
 class CheckOptions(TypedDict, total=False):
@@ -393,7 +381,11 @@ COMMANDS: dict[str, type] = {
     "detect": NoOptions,
     "recognizers": NoOptions,
     "demo": DemoOptions,
+    "export": ExportOptions,
     "report": ReportOptions,
+    "review": ReviewOptions,
+    "queue": QueueOptions,
+    "decisions": DecisionsOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

@@ -66,7 +66,7 @@ class _Alone:
         one, two = voices.within()
         return np.concatenate([of_track.ravel(), voices.trust[one] * voices.trust[two]])
 
-    def candidate_probabilities(self, links: Links) -> Floats:  # noqa: ARG002
+    def candidate_probabilities(self, links: Links) -> Floats:
         return self.chance
 
 

@@ -65,7 +65,9 @@ class Conversations:
     # (sum of people x tracks,) what voices known from elsewhere add to every seat; or none at all
     candidate: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)
     elsewhere: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
-    enrolled: int = 0  # of the last conversations: recordings of one known person each (`enrolment`)
+    enrolled: int = (
+        0  # of the last conversations: recordings of one known person each (`enrolment`)
+    )
     # (M,) the channel of its file that a recording of one track is, from 0; none: all are taken
     channel: list[int | None] = field(default_factory=list, repr=False)
 

@@ -25,8 +25,9 @@ from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
+from spklink.sound.background_speech import hear_background
 from spklink.sound.heard import Heard
-from spklink.sound.listening import Sound, Tell, hear_background, load_array
+from spklink.sound.listening import Sound, Tell, load_array
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]

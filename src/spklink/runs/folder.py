@@ -18,57 +18,40 @@ from typing import Any
 
 from spklink import __version__
 from spklink.calibration.curves import read_saved
+from spklink.database.candidates import read_candidates, with_candidates
 from spklink.database.conversations import (
     Conversations,
     check_split,
     read_conversations,
-    segment_rows,
     with_splits,
 )
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
-from spklink.database.segments import COLUMNS as SEGMENTS
 from spklink.errors import SpklinkError, check_folder
 from spklink.json_files import ANYTHING, Each, read_json
-from spklink.options import options_from, options_json, relative
+from spklink.options import options_from, options_json
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import Rate
 from spklink.posterior.posterior import Options
 from spklink.posterior.seating import Seating
-from spklink.runs.claims import SUSPECTS, read_suspects
-from spklink.runs.cues import about_cues, cue_files, read_cue_terms
+from spklink.runs.cues import about_cues, read_cue_terms
 from spklink.runs.evidence import Evidence
+from spklink.runs.folder_files import COPIED, is_safe, write_files
 from spklink.runs.inputs import Given, Inputs, read_inputs
+from spklink.runs.listening_files import LINK_FILES, read_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.result import Listening, Result
-from spklink.runs.rows import (
-    ASSIGNMENTS,
-    CLIQUES,
-    METHODS,
-    PRESENCE,
-    clique_rows,
-    method_rows,
-    presence_rows,
-)
 from spklink.runs.seated import with_posterior, with_seating
 from spklink.runs.stages import Stages
-from spklink.scores.files import read_pairs, read_scores, write_scores
+from spklink.scores.files import read_pairs, read_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
-from spklink.sound.listening import PROBLEMS
-from spklink.sound.speech_table import read_speech_table, write_speech_table
 from spklink.tables import (
-    SEPARATOR,
-    Content,
     Table,
     aside,
-    csv_bytes,
-    open_table,
     read_cells,
     without_marks,
-    write_bytes,
-    write_csv,
     write_json,
 )
 from spklink.threads import cores
@@ -77,8 +60,8 @@ FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
     *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
+    *("enrol.csv", "candidates.csv", "unknown.csv"),
 )
-LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 REPORTS = ("report.html", "report.json")
 RUN_FILE = "run.json"
 ANEW = "make the results anew"
@@ -193,16 +176,25 @@ def read_evidence(folder: Path) -> Evidence:
     return _evidence(folder, run, _inputs(folder, run))
 
 
-def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
-    weight = _weight(folder / "run.json", run["weight"])
+def read_people(folder: Path) -> tuple[dict[str, Any], Conversations]:
+    """The run.json of a folder, and its table of conversations."""
+    run = read_run(folder)
+    return run, _people(folder, run, _inputs(folder, run))
+
+
+def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
     table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
-    table = with_splits(table, _options(run, folder)["split_speakers"])
+    return with_splits(table, _options(run, folder)["split_speakers"])
+
+
+def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
+    weight, table = _weight(folder / "run.json", run["weight"]), _people(folder, run, inputs)
     known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
     scores = read_scores(folder / "llrs.npz", table, links)
     said = run["result"]["conversations"], run["scores"]["needed"]
     for name, here, there in zip(
-        ("conversations", "needed scores"), (len(table), len(scores.needed)), said, strict=True
+        ("conversations", "needed scores"), (table.asked, len(scores.needed)), said, strict=True
     ):
         if here != there:
             raise SpklinkError(
@@ -216,10 +208,14 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
         weight=weight,
         known=None if known is None else read_known(known, table),
     )
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
+    path = _there(folder / "candidates.csv")
+    if path is not None:
+        table = with_candidates(table, read_candidates(read(path), table))
+        found = replace(found, conversations=table)
     path = _there(folder / "cues.csv")
     if path is None:
         return found
-    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     return found.with_cues(read_cue_terms(read(path), table))
 
 
@@ -322,11 +318,4 @@ def _raw(folder: Path, table: Conversations) -> SideScores | None:
 def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
     if run["command"] != "link":
         return None
-    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
-    suspects = _there(folder / "suspects.csv")
-    return Listening(
-        speech=read_speech_table(read(folder / "sides.csv"), table, unknown=True),
-        problems=read_cells(read(folder / "problems.csv"), dict.fromkeys(PROBLEMS, str)),
-        recognizer=run["recognizer"],
-        suspects=None if suspects is None else read_suspects(read(suspects), table),
-    )
+    return read_listening(folder, run["recognizer"], table, safe=is_safe(run["options"]))

@@ -10,8 +10,8 @@ from spklink.database.candidates import COLUMNS as CANDIDATES
 from spklink.database.conversations import segment_rows
 from spklink.database.segments import COLUMNS as SEGMENTS
 from spklink.options import relative
-from spklink.runs.claims import SUSPECTS
 from spklink.runs.cues import cue_files
+from spklink.runs.listening_files import write_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.result import Result
 from spklink.runs.rows import (
@@ -24,8 +24,6 @@ from spklink.runs.rows import (
     presence_rows,
 )
 from spklink.scores.files import write_scores
-from spklink.sound.listening import PROBLEMS
-from spklink.sound.speech_table import write_speech_table
 from spklink.tables import (
     SEPARATOR,
     Content,
@@ -43,8 +41,9 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
     for name, content in _copies(result, folder).items():
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
-    _write_listening(result, new)
     safe, seating = is_safe(result.options), result.seating
+    if result.listening is not None:
+        write_listening(result.listening, result.conversations, new, safe=safe)
     write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
     if result.solution is not None:
         write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
@@ -52,6 +51,9 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
     if seating is not None:
         write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
         write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
+    if result.naming is not None:
+        rows = result.naming.candidates.rows(result.conversations)
+        write_csv(new / "candidates.csv", CANDIDATES, rows, safe=safe)
     for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
         write_csv(new / name, *of_cue, safe=safe)
 
@@ -62,7 +64,8 @@ def _copies(result: Result, folder: Path) -> dict[str, bytes]:
     for name in COPIED:
         table = result.inputs.table(name)
         if table is not None:
-            found[name] = seen_from(table, folder) if name == "conversations" else table.data
+            heard = name in ("conversations", "enrol")
+            found[name] = seen_from(table, folder) if heard else table.data
     if "tracks" in found:
         found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
     return found
@@ -89,16 +92,6 @@ def _write_scores(result: Result, folder: Path) -> None:
     if result.raw is not None and result.calibration is not None:
         write_scores(folder / "scores.npz", table, result.raw)
         write_json(folder / "calibration.json", result.calibration)
-
-
-def _write_listening(result: Result, folder: Path) -> None:
-    if result.listening is None:
-        return
-    heard, table, safe = result.listening, result.conversations, is_safe(result.options)
-    write_speech_table(folder / "sides.csv", table, heard.speech, safe=safe)
-    write_csv(folder / "problems.csv", PROBLEMS, heard.problems, safe=safe)
-    if heard.suspects is not None:
-        write_csv(folder / "suspects.csv", SUSPECTS, heard.suspects, safe=safe)
 
 
 def is_safe(options: Mapping[str, Any]) -> bool:

@@ -44,6 +44,7 @@ from spklink.recognizers.table import ENERGY, make_recognizer
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
 from spklink.runs.cues import Cues, with_conflicts
+from spklink.runs.enrolled import enrolment_table, refuse_nobody
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.given_scores import GivenScorer
@@ -68,11 +69,11 @@ from spklink.runs.sources import (
     listened,
     trainer_of,
 )
-from spklink.runs.enrolled import enrolment_table, refuse_nobody
 from spklink.runs.stages import Stages
 from spklink.runs.unlisted import identified, lists_are_few, with_names
 from spklink.scores.needed import Scores
-from spklink.settings import NAME, File, LinkOptions
+from spklink.settings import File, LinkOptions
+from spklink.shared_options import NAME
 from spklink.sound.listening import Sound, problem_rows
 from spklink.tables import Table
 
@@ -352,6 +353,7 @@ def _listening(result: Result, case: Case, plan: Plan, source: Source) -> Listen
         suspects=None
         if claims is None
         else suspects_of(table, result.solution, result.seating, claims),
+        marks=source.sound.speech(),
     )
 
 

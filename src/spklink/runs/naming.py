@@ -71,8 +71,7 @@ def find_candidates(seating: Seating, compare: Compare, usable: Mask | None) -> 
     sides = unlisted_sides(seating, usable)
     group = seating.table.group[seating.table.sides.conversation[sides]]
     parts = [
-        _Group(seating, compare, sides[group == g], g).chosen()
-        for g in np.unique(group).tolist()
+        _Group(seating, compare, sides[group == g], g).chosen() for g in np.unique(group).tolist()
     ]
     found = [one for one in parts if one is not None]
     if not found:

@@ -6,8 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spklink.database.segments import Turns
 from spklink.sound.front_end import FrontEnd
+
+Runs = NDArray[np.int32]  # lengths of pauses and speech by turns (`speech_marks`)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Heard:
     problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
     sha256: tuple[str, ...]  # of each file; "" where there is none
     sounds: tuple[str, ...]  # (K,) hashes of the arrays: a channel's own, whatever its file
+    # (K,) where they speak; None where a front end does not tell
+    speech: tuple[Runs, ...] | None = field(default=None, compare=False, repr=False)
     job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
     skipped: int = 0  # rows of the cached array before those of the first track
 
@@ -50,6 +57,7 @@ class Heard:
                 if where in (None, channel)
             ),
             sounds=self.sounds[channel : channel + 1],
+            speech=None if self.speech is None else self.speech[channel : channel + 1],
             skipped=sum(self.frames[:channel]),
         )
 
@@ -77,4 +85,5 @@ def blank(tracks: int, problems: tuple[tuple[int | None, bool, str], ...]) -> di
         "speech_seconds": (0.0,) * tracks,
         "problems": problems,
         "sounds": ("",) * tracks,
+        "speech": (np.zeros(0, np.int32),) * tracks,
     }

@@ -110,9 +110,13 @@ def read_candidates(table: Table, conversations: Conversations) -> Candidates:
     in_order = not (np.diff(conversation) < 0).any() and int(counts.sum()) == len(rows)
     if not in_order or not vague(conversations)[conversation].all():
         raise anew
+    prior = np.array([row[3] for row in first], np.float64)
+    value = np.array([row[4] for row in rows], np.float64)
+    if not ((prior > 0.0) & (prior < 1.0)).all() or not np.isfinite(value).all():
+        raise anew
     return Candidates(
         conversation,
         np.array([people[row[1]] for row in first], np.int64),
-        np.array([row[3] for row in first], np.float64),
-        np.array([row[4] for row in rows], np.float64),
+        prior,
+        value,
     )

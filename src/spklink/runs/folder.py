@@ -18,13 +18,14 @@ from typing import Any
 
 from spklink import __version__
 from spklink.calibration.curves import read_saved
-from spklink.database.candidates import read_candidates, with_candidates
+from spklink.database.candidates import Candidates, read_candidates, with_candidates
 from spklink.database.conversations import (
     Conversations,
     check_split,
     read_conversations,
     with_splits,
 )
+from spklink.database.enrolment import with_enrolment
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
 from spklink.errors import SpklinkError, check_folder
@@ -41,6 +42,7 @@ from spklink.runs.folder_files import COPIED, is_safe, write_files
 from spklink.runs.inputs import Given, Inputs, read_inputs
 from spklink.runs.listening_files import LINK_FILES, read_listening
 from spklink.runs.misfits import MISFITS
+from spklink.runs.naming import NUMBERS, Naming
 from spklink.runs.result import Listening, Result
 from spklink.runs.seated import with_posterior, with_seating
 from spklink.runs.stages import Stages
@@ -84,6 +86,7 @@ RUN = {  # what run.json must say for the rest to be read
             **dict.fromkeys(("expected_absences", "informative_listings"), float),
             "estimated": bool,
         },
+        "naming?": dict.fromkeys(NUMBERS, (int, float)),
     },
     "notes": [str],
 }
@@ -183,7 +186,10 @@ def read_people(folder: Path) -> tuple[dict[str, Any], Conversations]:
 
 
 def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
-    table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+    listed = read_conversations(
+        inputs.table("conversations"), inputs.table("tracks"), unlisted=run["command"] == "link"
+    )
+    table = with_enrolment(listed, inputs.table("enrol"))
     return with_splits(table, _options(run, folder)["split_speakers"])
 
 
@@ -209,14 +215,29 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
         known=None if known is None else read_known(known, table),
     )
     read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
-    path = _there(folder / "candidates.csv")
-    if path is not None:
-        table = with_candidates(table, read_candidates(read(path), table))
+    candidates = _candidates(folder, run, table)
+    if candidates is not None:
+        table = with_candidates(table, candidates)
         found = replace(found, conversations=table)
     path = _there(folder / "cues.csv")
     if path is None:
         return found
     return found.with_cues(read_cue_terms(read(path), table))
+
+
+def _candidates(folder: Path, run: dict[str, Any], table: Conversations) -> Candidates | None:
+    path = _there(folder / "candidates.csv")
+    if path is None:
+        return None
+    return read_candidates(without_marks(path) if is_safe(run["options"]) else path, table)
+
+
+def _naming(folder: Path, run: dict[str, Any], table: Conversations) -> Naming | None:
+    """Who was thought of, and what was found on the way."""
+    found, said = _candidates(folder, run, table), run["result"].get("naming")
+    if found is None or said is None:
+        return None
+    return Naming(found, **{name: said[name] for name in NUMBERS})
 
 
 def _weight(path: Path, said: dict[str, Any]) -> Weight:
@@ -255,6 +276,7 @@ def load(
             calibration=None if calibration is None else read_saved(calibration),
             listening=_listening(folder, run, evidence.conversations),
             misfits=_misfits(folder, run),
+            naming=_naming(folder, run, evidence.conversations),
             notes=run["notes"],
             stages=stages,
         )

@@ -34,6 +34,7 @@ Mask = NDArray[np.bool_]
 ROUNDS = 3  # a choice: names go from track to track so often before all are solved together
 LEFT = 1e-3  # probability of a track that those who are left out may have together. A choice
 MOST = 8  # candidates a track. A choice
+NUMBERS = ("tracks", "people", "rate", "left_out_most", "left_out_expected")  # of run.json
 ROWS = 256  # tracks at a time: bounds the memory
 
 
@@ -45,17 +46,14 @@ class Naming:
     tracks: int  # that nobody need be listed on
     people: int  # whose voices are known
     rate: float  # share of these tracks that are theirs
-    left_out: Floats  # (tracks,) probability of those who are no candidates
+    # Of people who were not made candidates: their probability on a track at most, and how many
+    # tracks are expected to be theirs.
+    left_out_most: float
+    left_out_expected: float
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "tracks": self.tracks,
-            "people": self.people,
-            "rate": self.rate,
-            "candidates": len(self.candidates),
-            "left_out_most": float(self.left_out.max(initial=0.0)),
-            "left_out_expected": float(self.left_out.sum()),
-        }
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        return numbers | {"candidates": len(self.candidates)}
 
 
 def unlisted_sides(seating: Seating, usable: Mask | None) -> Ints:
@@ -77,13 +75,14 @@ def find_candidates(seating: Seating, compare: Compare, usable: Mask | None) -> 
     if not found:
         none = np.zeros(0, np.int64)
         nobody = Candidates(none, none, np.zeros(0), np.zeros(0))
-        return Naming(nobody, len(sides), 0, 0.0, np.zeros(0))
+        return Naming(nobody, len(sides), 0, 0.0, 0.0, 0.0)
     return Naming(
         _joined([one.candidates for one in found], seating.table),
         len(sides),
         sum(one.people for one in found),
         sum(one.rate * one.tracks for one in found) / max(sum(one.tracks for one in found), 1),
-        np.concatenate([one.left_out for one in found]),
+        max(one.left_out_most for one in found),
+        sum(one.left_out_expected for one in found),
     )
 
 
@@ -151,11 +150,16 @@ class _Group:
         rest = np.maximum(ranked.sum(axis=1, keepdims=True) - np.cumsum(ranked, axis=1), 0.0)
         before = np.concatenate([ranked.sum(axis=1, keepdims=True), rest[:, :-1]], axis=1)
         kept = (before > LEFT) & (np.arange(chance.shape[1]) < self._most()[:, None])
-        left = ranked.sum(axis=1) - np.where(kept, ranked, 0.0).sum(axis=1)
+        left = np.where(kept, 0.0, ranked).sum(axis=1) * self.free
         row, place = np.nonzero(kept)
         candidates = self._candidates(row, order[row, place], found, value)
         return Naming(
-            candidates, len(self.sides), len(self.people), found.rate, np.maximum(left, 0.0)
+            candidates,
+            len(self.sides),
+            len(self.people),
+            found.rate,
+            float(left.max(initial=0.0)),
+            float(left.sum()),
         )
 
     def _most(self) -> Ints:

@@ -28,6 +28,7 @@ from spklink.shared_options import (
     Cue,
     EmbeddingKeys,
     Embeddings,
+    Enrol,
     Fallback,
     GivenScores,
     Kind,
@@ -50,6 +51,7 @@ from spklink.shared_options import (
     Tracks,
     TrustedLists,
     Turns,
+    Unlisted,
     Weight,
     Workers,
     WrongLists,
@@ -184,6 +186,8 @@ class LinkOptions(TypedDict, total=False):
     speakers: Speakers
     attribute: Attributes
     cue: Cue
+    enrol: Enrol
+    unlisted: Unlisted
     known: Known
     claimed: Claimed
     key: Annotated[

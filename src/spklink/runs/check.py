@@ -25,7 +25,7 @@ def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
     DataFrame or rows."""
     asked = resolved(CheckOptions, options)
-    people = read_conversations(table, asked["tracks"])
+    people = read_conversations(table, asked["tracks"], unlisted=True)
     found = describe(people)
     others, problems = describe_cues(people, asked)
     return found | others | {"problems": found["problems"] + problems}

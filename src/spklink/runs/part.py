@@ -80,6 +80,10 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
         open=table.open[calls],
         diarized=[table.diarized[m] for m in chosen] if table.diarized else [],
         cues=_seats(table, table.cues, calls) if len(table.cues) else table.cues,
+        candidate=table.candidate[entries],
+        elsewhere=_seats(table, table.elsewhere, calls) if len(table.elsewhere) else table.cues[:0],
+        enrolled=int((calls >= table.asked).sum()),
+        channel=[table.channel[m] for m in chosen] if table.channel else [],
     )
 
 

@@ -33,12 +33,12 @@ from spklink.sound.levels import Level, levels_of, load_levels
 from spklink.sound.speech_table import SpeechTable
 from spklink.tables import SEPARATOR
 
-VERSION = 4  # of the files in the cache
+VERSION = 5  # of the files in the cache
 COPY_SECONDS = 1.0  # of speech: what is shorter may be equal by chance
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting several costs more than it saves
 Tell = Callable[[int, int], None]
 Singles = NDArray[np.float32]
-KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds")  # beside the arrays
+KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds", "lengths")  # beside the arrays
 CHANGED = "the file changed while it was read; run again"
 PROBLEMS = ("conversation", "channel", "file", "problem")
 SOUNDS = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"})
@@ -54,6 +54,7 @@ class Heard:
     problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
     sha256: tuple[str, ...]  # of each file; "" where there is none
     sounds: tuple[str, ...]  # (K,) hashes of the arrays: a channel's own, whatever its file
+    lengths: tuple[float, ...] = ()  # (K,) seconds of each track; empty where nobody knows
     job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
 
     def fatal(self, channel: int) -> str | None:
@@ -110,7 +111,9 @@ class Sound:
     def table(self) -> SpeechTable:
         """What is written about the sides."""
         hashes = [one.hash_of(k) for one in self.heard for k in range(len(one.frames))]
-        return SpeechTable(self.seconds(), self.marks, hashes)
+        unknown = float("nan")
+        lengths = [s for one in self.heard for s in one.lengths or (unknown,) * len(one.frames)]
+        return SpeechTable(self.seconds(), self.marks, hashes, np.array(lengths))
 
 
 @dataclass(frozen=True)
@@ -344,6 +347,7 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
         tuple(one.sha256 for one in prints),
         tuple(side.sound or _sound_hash(side.array) for side in sides),
+        tuple(round(side.seconds, 2) for side in sides),
     )
     about = {name: getattr(heard, name) for name in KEPT}
     arrays = {"sides": np.concatenate([side.array for side in sides])}
@@ -366,6 +370,7 @@ def _cached(store: Store, key: str) -> Heard | None:
         tuple((where, fatal, text) for where, fatal, text in found["problems"]),
         tuple(found["sha256"]),
         tuple(found["sounds"]),
+        tuple(found["lengths"]),
     )
 
 

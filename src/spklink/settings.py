@@ -296,6 +296,14 @@ class ReportOptions(TypedDict, total=False):
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
+    verbal: Annotated[
+        str | None,
+        Option(
+            "Say in words, too, how strong evidence is: the scale of ENFSI (2015).",
+            None,
+            choices=("enfsi",),
+        ),
+    ]
     open: Annotated[bool, Option("Show the page in a browser.", False)]
     workers: Workers
 

@@ -80,7 +80,7 @@ FILES = (
     *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
 )
 LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
-REPORTS = ("report.html", "report.json")
+REPORTS = ("report.html", "report.json", "appendix.csv")
 RUN_FILE = "run.json"
 ANEW = "make the results anew"
 RUN = {  # what run.json must say for the rest to be read

@@ -18,9 +18,7 @@ from spklink.database.sides import SideFinder, side_name
 from spklink.errors import Problems, problems_in
 from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
 
-COLUMNS = (
-    *("conversation", "channel", "speech_seconds", "mark", "sha256", "recording_seconds"),
-)
+COLUMNS = (*("conversation", "channel", "speech_seconds", "mark", "sha256", "recording_seconds"),)
 NAMED = 5  # sides without a row that are named; the rest are counted
 
 

@@ -92,7 +92,7 @@ def inputs_table(provenance: Numbers) -> Table:
         for part in ("inputs", "report_inputs")
         for name, given in provenance[part].items()
     ]
-    return {"columns": ["", "file", "SHA-256"], "rows": rows}
+    return {"columns": ["input", "file", "SHA-256"], "rows": rows}
 
 
 def times_tables(times: Numbers) -> list[Table]:

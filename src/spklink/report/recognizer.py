@@ -227,7 +227,7 @@ def calibration(results: Results) -> dict[str, Any] | None:
         if isinstance(value, str | int | float | bool) or value is None
     ]
     return {
-        "values": {"columns": ["", "value"], "rows": plain},
+        "values": {"columns": ["what", "value"], "rows": plain},
         "history": _history(results.calibration.get("history")),
     }
 

@@ -145,7 +145,7 @@ def measured(evaluation: Table | None) -> list[Table]:
         {"title": "Channels", "columns": ["tracks", "number", "wrong"], "rows": named},
         {
             "title": "Who is there, and which lists are wrong",
-            "columns": ["", "number", "so", "expected", "errors at .5", "expected errors"],
+            "columns": ["what", "number", "so", "expected", "errors at .5", "expected errors"],
             "rows": [
                 [
                     "a listed person is there" if name == "people" else "a list is wrong",
@@ -156,7 +156,7 @@ def measured(evaluation: Table | None) -> list[Table]:
                 for name, part, count in so
             ],
         },
-        _reliable("Answers about channels: as often right as they say?", tracks, "tracks", " right"),
+        _reliable("Channels: as often right as they say?", tracks, "tracks", " right"),
         _reliable("Lists: as often wrong as they say?", found["lists"], "lists"),
     ]
 

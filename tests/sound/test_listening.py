@@ -15,7 +15,7 @@ from spklink import SpklinkError
 from spklink.cache import Store
 from spklink.database.conversations import make_conversations, read_conversations
 from spklink.database.sides import numbered
-from spklink.sound.background import hear_background
+from spklink.sound.background_speech import hear_background
 from spklink.sound.chunks import changed
 from spklink.sound.features import DEFAULT
 from spklink.sound.front_end import Side

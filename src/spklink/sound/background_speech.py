@@ -1,4 +1,4 @@
-"""Speech of others, to train on: all sound files below a folder."""
+"""A folder of speech to train on: all its sound files, listened to as calls are."""
 
 from __future__ import annotations
 

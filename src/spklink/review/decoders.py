@@ -18,20 +18,37 @@ from spklink.sound.files import Stamp, stamp
 
 KEPT = 6  # decoders
 WALKED = "MP3"  # as libsndfile calls it
-_idle: OrderedDict[tuple[Path, Stamp], list[sf.SoundFile]] = OrderedDict()
 _lock = Lock()
 
 
-def take(path: Path) -> sf.SoundFile:
+class Decoder(sf.SoundFile):  # type: ignore[misc]
+    """Goes to a place only when told to.
+
+    The parent seeks to where it already is after every block; where a decoder has a memory (MP3,
+    Opus) every block would then begin as after a jump.
+    """
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def has_places(self) -> bool:
+        return bool(super().seekable())
+
+
+_idle: OrderedDict[tuple[Path, Stamp], list[Decoder]] = OrderedDict()
+
+
+def take(path: Path) -> Decoder:
     """A decoder of this file as it is now, nobody else's."""
     with _lock:
         waiting = _idle.get((path, stamp(path)))
         if waiting:
             return waiting.pop()
-    return sf.SoundFile(str(path))
+    return Decoder(str(path))
 
 
-def give_back(path: Path, sound: sf.SoundFile) -> None:
+def give_back(path: Path, sound: Decoder) -> None:
     """Done with it; it is closed unless its way around is worth keeping."""
     if sound.format != WALKED:
         sound.close()
@@ -51,7 +68,7 @@ def learn(path: Path) -> None:
         if _idle.get((path, stamp(path))):
             return
     with suppress(sf.SoundFileError, OSError):
-        sound = sf.SoundFile(str(path))
+        sound = Decoder(str(path))
         if sound.format == WALKED and sound.frames > 1:
             sound.seek(sound.frames - 1)
         give_back(path, sound)

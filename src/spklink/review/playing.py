@@ -35,6 +35,9 @@ FRAME = 4  # bytes: left and right, 16 bits each
 HIGHEST = 24_000  # Hz: all that tells voices apart, and half a day below the 4 GB that WAV can have
 LONGEST = (1 << 32) - 1024  # bytes
 BLOCK = 2.0  # seconds
+EARLY = (
+    0.25  # seconds that are decoded first, and not used: what is compressed needs what was before
+)
 ASIDE = 0.35  # how loud a track on the left is on the right
 
 
@@ -163,7 +166,7 @@ class _Voice:
         self.begin = frame if part.rate == rate else second * part.rate
         self.skip = 0 if part.rate == rate else frame - second * rate
         self.ended = False
-        self.sound: sf.SoundFile | None = None
+        self.sound: decoders.Decoder | None = None
         self.source: RawIOBase | None = None  # what a sound is read from that begins later
 
     def __enter__(self) -> _Voice:
@@ -196,14 +199,14 @@ class _Voice:
         self.sound = sound = decoders.take(self.part.path)
         if sound.channels != self.part.channels:  # another file in its place
             return self._close()
-        if sound.seekable():
-            sound.seek(self.begin)
-            return None
         left = self.begin
-        if sound.subtype == "GSM610" and (found := opened_at(self.part.path, left)) is not None:
+        if sound.has_places:
+            left = min(left, round(EARLY * self.part.rate))
+            sound.seek(self.begin - left)
+        elif sound.subtype == "GSM610" and (found := opened_at(self.part.path, left)) is not None:
             sound.close()
             self.source, at = found
-            self.sound = sound = sf.SoundFile(self.source)
+            self.sound = sound = decoders.Decoder(self.source)
             left -= at
         while left > 0 and len(block := sound.read(min(left, 1 << 16), always_2d=True)):
             left -= len(block)  # from an earlier place, then; nothing of it is kept

@@ -19,6 +19,7 @@ from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
+    Attributes,
     Beta,
     Blind,
     BudgetGb,
@@ -27,6 +28,7 @@ from spklink.shared_options import (
     Cue,
     EmbeddingKeys,
     Embeddings,
+    Enrol,
     Fallback,
     GivenScores,
     Kind,
@@ -43,11 +45,13 @@ from spklink.shared_options import (
     SavedFile,
     Seed,
     Sides,
+    Speakers,
     SplitSpeakers,
     TableFile,
     Tracks,
     TrustedLists,
     Turns,
+    Unlisted,
     Weight,
     Workers,
     WrongLists,
@@ -179,14 +183,11 @@ class LinkOptions(TypedDict, total=False):
     sides: Sides
     tracks: Tracks
     turns: Turns
-    speakers: Annotated[
-        TableFile,
-        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
-    ]
-    attribute: Annotated[
-        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
-    ]
+    speakers: Speakers
+    attribute: Attributes
     cue: Cue
+    enrol: Enrol
+    unlisted: Unlisted
     known: Known
     claimed: Claimed
     key: Annotated[
@@ -366,6 +367,10 @@ class EvaluateOptions(TypedDict, total=False):
 
 class CheckOptions(TypedDict, total=False):
     tracks: Tracks
+    turns: Turns
+    speakers: Speakers
+    attribute: Attributes
+    cue: Cue
 
 
 class NoOptions(TypedDict, total=False):

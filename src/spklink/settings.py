@@ -52,6 +52,7 @@ from spklink.shared_options import (
     TrustedLists,
     Turns,
     Unlisted,
+    Verbal,
     Weight,
     Workers,
     WrongLists,
@@ -338,14 +339,7 @@ class ReportOptions(TypedDict, total=False):
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
-    verbal: Annotated[
-        str | None,
-        Option(
-            "Say in words, too, how strong evidence is: the scale of ENFSI (2015).",
-            None,
-            choices=("enfsi",),
-        ),
-    ]
+    verbal: Verbal
     open: OpenPage
     workers: Workers
 

@@ -50,6 +50,7 @@ from spklink.shared_options import (
     TableFile,
     Tracks,
     TrustedLists,
+    TruthIfKnown,
     Turns,
     Unlisted,
     Verbal,
@@ -334,10 +335,7 @@ class ExportOptions(TypedDict, total=False):
 
 
 class ReportOptions(TypedDict, total=False):
-    key: Annotated[
-        TableFile,
-        Option("The truth, to measure the results against.", None, file=True, memory=True),
-    ]
+    key: TruthIfKnown
     claimed: Claimed
     verbal: Verbal
     open: OpenPage

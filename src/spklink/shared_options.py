@@ -221,3 +221,6 @@ Verbal = Annotated[
         choices=("enfsi",),
     ),
 ]
+TruthIfKnown = Annotated[
+    TableFile, Option("The truth, to measure the results against.", None, file=True, memory=True)
+]

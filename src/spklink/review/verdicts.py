@@ -30,12 +30,14 @@ class Verdict:
 
     @cached_property
     def disagree(self) -> bool:
+        if len(self.words) < 2:  # nobody, or nobody to disagree with: so it is of most
+            return False
         return any(len(names) > 1 for names in self._names())
 
     @cached_property
     def seats(self) -> Seats | None:
         """What holds; None where nothing does."""
-        if self.disagree or not self.heard:
+        if not self.words or self.disagree or not self.heard:
             return None
         return tuple(next(iter(names), None) for names in self._names())
 

@@ -126,18 +126,26 @@ class _Draft:
 COLUMNS = ("audio", "prior", "group", "tracks")  # of a draft, in either form
 
 
-def read_conversations(table: Table, tracks: Table | None = None) -> Conversations:
+def read_conversations(
+    table: Table, tracks: Table | None = None, *, lists: bool = True
+) -> Conversations:
     """Read either form of the table (a file, a DataFrame or rows); every problem of it is in the
-    one error raised. `tracks` says who speaks when, where a recording is one channel."""
+    one error raised. `tracks` says who speaks when, where a recording is one channel. Without
+    `lists` nobody is asked who takes part: participants may be missing, and are passed over."""
     problems = Problems()
     with open_table(table, "conversations") as (header, rows):
         person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
         wide = header.column("participants") >= 0 or not person
-        require_columns(header, ["conversation", "participants" if wide else person])
+        needed = ["participants" if wide else person] if lists or not wide else []
+        require_columns(header, ["conversation", *needed])
         if wide:
             drafts = _read_wide(header, rows, problems)
         else:
             drafts = _read_long(header, rows, problems, person)
+    if not lists:
+        for draft in drafts:
+            draft.listed = Listed(unknown=0, open=True)
+            draft.prior = ""
     if tracks is not None and drafts:
         if problems:
             raise problems_in(header.path, problems)

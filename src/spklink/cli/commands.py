@@ -16,6 +16,10 @@ from spklink.cli.parameters import parsed
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.partition: [
+        "spklink partition conversations.csv -o who",
+        "spklink partition conversations.csv --scores scores.csv --speakers 12 -o who",
+    ],
     runs.compare: [
         "spklink compare conversations.csv --recognizer gmm-ubm --embeddings vectors.npz -o both",
         "spklink compare conversations.csv --recognizer gmm-ubm:paper --scores scores.csv -o other",

@@ -139,12 +139,12 @@ def read_conversations(
         needed = ["participants" if wide else person] if lists or not wide else []
         require_columns(header, ["conversation", *needed])
         if wide:
-            drafts = _read_wide(header, rows, problems)
+            drafts = _read_wide(header, rows, problems, lists=lists)
         else:
             drafts = _read_long(header, rows, problems, person)
     if not lists:
         for draft in drafts:
-            draft.listed = Listed(unknown=0, open=True)
+            draft.listed = Listed(open=True)
             draft.prior = ""
     if tracks is not None and drafts:
         if problems:
@@ -195,9 +195,10 @@ def make_conversations(
 
 
 def _read_wide(
-    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems, *, lists: bool
 ) -> list[_Draft]:
     at = [header.column(n) for n in ("conversation", "participants", *COLUMNS)]
+    at[1] = at[1] if lists else -1
     drafts = []
     for number, fields in rows:
         if wrong := wrong_length(number, fields, header):

@@ -19,6 +19,7 @@ import numpy as np
 from numba.typed import Dict
 from numpy.typing import NDArray
 
+from spklink.arrays import sums
 from spklink.errors import SpklinkError
 from spklink.partitions.agglomerative import LINKAGES
 
@@ -212,3 +213,70 @@ def _roots(parent):  # type: ignore[no-untyped-def]
             first[root] = side
         found[side] = first[root]
     return found
+
+
+def put_back(
+    graph: Graph, label: Ints, pair_weight: Floats, block_prior: Floats
+) -> tuple[Floats, Floats]:
+    """How probable every side is in its block, and every kept pair in one block: each side in turn
+    taken out and put back, all others as they are. Estimates, of which nothing is promised."""
+    order = np.argsort(np.concatenate([graph.one, graph.two]), kind="stable")
+    near = np.concatenate([graph.two, graph.one])[order]
+    value = np.concatenate([graph.llr, graph.llr])[order]
+    count = np.bincount(np.concatenate([graph.one, graph.two]), minlength=graph.sides)
+    start = np.concatenate([[0], np.cumsum(count)])
+    size = np.bincount(label)
+    same = label[graph.one] == label[graph.two]
+    kept = np.bincount(label[graph.one[same]], minlength=len(size))
+    inside = sums(label[graph.one[same]], graph.llr[same], len(size))
+    inside = inside + (size * (size - 1) / 2.0 - kept) * graph.rest
+    own, other = _put_back(
+        start, near, value, label, size, inside, graph.rest, pair_weight, block_prior
+    )
+    pair = np.empty(len(near))
+    pair[order] = other
+    half = len(graph.one)
+    one, two = pair[:half] * own[graph.two], pair[half:] * own[graph.one]
+    return own, np.where(same, own[graph.one] * own[graph.two], np.maximum(one, two))
+
+
+@nb.njit(cache=True, nogil=True)
+def _put_back(start, near, value, label, size, inside, rest, weight, prior):  # type: ignore[no-untyped-def]
+    """own (S,), and how probable the first side of a kept pair is in the block of its second."""
+    sides = len(label)
+    own, other = np.zeros(sides), np.zeros(len(near))
+    total, count = np.zeros(len(size)), np.zeros(len(size), np.int64)
+    gain = np.full(len(size), -np.inf)
+    for side in range(sides):
+        mine = label[side]
+        for k in range(start[side], start[side + 1]):
+            total[label[near[k]]] += value[k]
+            count[label[near[k]]] += 1
+        left = size[mine] - 1
+        most, alone = 0.0, prior[1]
+        for k in range(start[side] - 1, start[side + 1]):
+            b = mine if k < start[side] else label[near[k]]
+            n = size[b] - (1 if b == mine else 0)
+            if n == 0:
+                continue
+            across = total[b] + (n - count[b]) * rest
+            x = inside[b] - (across if b == mine else 0.0)
+            joined = _valued(n + 1, x + across, weight, prior)
+            gain[b] = joined - _valued(n, x, weight, prior) - alone
+            most = max(most, gain[b])
+        sum_ = np.exp(-most)
+        if left > 0:
+            sum_ += np.exp(gain[mine] - most)
+        for k in range(start[side], start[side + 1]):
+            b = label[near[k]]
+            if b != mine and count[b] > 0:
+                sum_ += np.exp(gain[b] - most)
+                count[b] = -count[b]  # counted
+        own[side] = (np.exp(gain[mine] - most) if left > 0 else np.exp(-most)) / sum_
+        for k in range(start[side], start[side + 1]):
+            other[k] = np.exp(gain[label[near[k]]] - most) / sum_
+        for k in range(start[side], start[side + 1]):
+            b = label[near[k]]
+            total[b], count[b], gain[b] = 0.0, 0, -np.inf
+        total[mine], count[mine], gain[mine] = 0.0, 0, -np.inf
+    return own, other

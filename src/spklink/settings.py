@@ -95,6 +95,9 @@ Model = Annotated[
 Results = Annotated[
     Path, Option("Folder written by link, assign or partition.", file=True, argument="OUT")
 ]
+Shell = Annotated[
+    str, Option("Which shell.", choices=("bash", "zsh", "fish", "powershell"), argument="SHELL")
+]
 To = Annotated[str, Option("The format.", choices=export_formats)]
 ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
@@ -339,7 +342,7 @@ class CheckOptions(TypedDict, total=False):
 
 
 class NoOptions(TypedDict, total=False):
-    """Of commands that take nothing beside their files: `detect`."""
+    """Of commands that take nothing beside what must be given."""
 
 
 COMMANDS: dict[str, type] = {
@@ -361,4 +364,5 @@ COMMANDS: dict[str, type] = {
     "simulate": SimulateOptions,
     "paper": PaperOptions,
     "check": CheckOptions,
+    "completion": NoOptions,
 }

@@ -228,7 +228,7 @@ def others(llr: np.ndarray, who: np.ndarray):
 
 
 def spectral_vectors(llr: np.ndarray) -> np.ndarray:
-    """Vectors whose inner products are the scores, as near as can be: spectralcluster wants such."""
+    """Vectors whose inner products are about the scores: spectralcluster wants such."""
     value, vector = np.linalg.eigh((llr + llr.T) / 2.0)
     kept = value > 0.0
     return vector[:, kept] * np.sqrt(value[kept])
@@ -248,8 +248,9 @@ def rand(label: np.ndarray, who: np.ndarray) -> float:
 
 def show(text: str, label: np.ndarray, who: np.ndarray) -> None:
     a = agreement(np.asarray(label), who)
-    print(f"  {text:34} {a.clusters:8}  {100 * a.cluster_impurity:15.2f} % {100 * a.speaker_impurity:6.2f} %"
-          f"  {a.adjusted_rand:5.3f}  {a.bcubed:6.3f}", flush=True)  # fmt: skip
+    impure = f"{100 * a.cluster_impurity:15.2f} % {100 * a.speaker_impurity:6.2f} %"
+    rest = f"{a.adjusted_rand:5.3f}  {a.bcubed:6.3f}"
+    print(f"  {text:34} {a.clusters:8}  {impure}  {rest}", flush=True)
 
 
 def main(folder: str, *files: str) -> None:

@@ -2,7 +2,7 @@
 
     python benchmarks/partitions.py exact 8 22          exact posterior, by the number of sides
     python benchmarks/partitions.py enumerate 8 12      all partitions one by one, for comparison
-    python benchmarks/partitions.py convolution 8 20    2^n n^2 by fast subset convolution, and its error
+    python benchmarks/partitions.py convolution 8 20    fast subset convolution, and its error
     python benchmarks/partitions.py linking 10000 30000 100000     simulated sides, linked
 
 Every row is a process of its own; memory is its peak. Seconds are of the processor, so that what
@@ -119,10 +119,11 @@ def linking(sides: int) -> str:
     seconds, wall = time.process_time() - begin, time.time() - clock
     a = agreement(found.beliefs.label, who[found.used])
     stages = ", ".join(f"{k} {v:.1f}" for k, v in found.stages.seconds.items() if v > 1.0)
+    impure = f"{100 * a.cluster_impurity:.2f} and {100 * a.speaker_impurity:.2f} %"
     return (
-        f"{sides:8}  {people:7} speakers, found {a.clusters:7}  ARI {a.adjusted_rand:.4f}  impurity "
-        f"{100 * a.cluster_impurity:.2f} and {100 * a.speaker_impurity:.2f} %  {seconds:8.1f} s of the "
-        f"processor, {wall:.0f} s  {memory():6.2f} GB  ({stages})"
+        f"{sides:8}  {people:7} speakers, found {a.clusters:7}  ARI {a.adjusted_rand:.4f}  "
+        f"impurity {impure}  {seconds:8.1f} s of the processor, {wall:.0f} s  "
+        f"{memory():6.2f} GB  ({stages})"
     )
 
 

@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spklink.calibration.fitting import supervised
-from spklink.database.conversations import read_conversations
-from spklink.database.side_names import read_side_names
+from spklink.database.side_names import read_side_names, read_without_lists
 from spklink.database.sides import pairs_within
 from spklink.measures.detection import measure
 from spklink.measures.entropy import confusion, levels
@@ -254,7 +253,7 @@ def show(text: str, label: np.ndarray, who: np.ndarray) -> None:
 
 
 def main(folder: str, *files: str) -> None:
-    table = read_conversations(Path(folder) / "conversations.csv", lists=False)
+    table = read_without_lists(Path(folder) / "conversations.csv")
     who = read_side_names(Path(folder) / "key.csv", table).speaker
     for file in files:
         kept = read_pairs(Path(file), table)

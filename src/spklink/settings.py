@@ -21,6 +21,7 @@ from spklink.partition_options import PartitionOptions as PartitionOptions
 from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
     PRESETS,
+    Attributes,
     Background,
     Beta,
     Blind,
@@ -32,6 +33,7 @@ from spklink.shared_options import (
     Cue,
     EmbeddingKeys,
     Embeddings,
+    Enrol,
     Fallback,
     GivenScores,
     Kind,
@@ -52,12 +54,14 @@ from spklink.shared_options import (
     SavedFile,
     Seed,
     Sides,
+    Speakers,
     Speech,
     SplitSpeakers,
     TableFile,
     Tracks,
     TrustedLists,
     Turns,
+    Unlisted,
     Weight,
     Workers,
     WrongLists,
@@ -157,14 +161,11 @@ class LinkOptions(TypedDict, total=False):
     sides: Sides
     tracks: Tracks
     turns: Turns
-    speakers: Annotated[
-        TableFile,
-        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
-    ]
-    attribute: Annotated[
-        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
-    ]
+    speakers: Speakers
+    attribute: Attributes
     cue: Cue
+    enrol: Enrol
+    unlisted: Unlisted
     known: Known
     claimed: Claimed
     key: Annotated[
@@ -339,6 +340,10 @@ class EvaluateOptions(TypedDict, total=False):
 
 class CheckOptions(TypedDict, total=False):
     tracks: Tracks
+    turns: Turns
+    speakers: Speakers
+    attribute: Attributes
+    cue: Cue
 
 
 class NoOptions(TypedDict, total=False):

@@ -62,7 +62,10 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
         "spklink simulate sim --shape meetings --tracks 3-6 --missing 0.1 --absent 0.1",
     ],
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
-    look.check: ["spklink check conversations.csv"],
+    look.check: [
+        "spklink check conversations.csv",
+        "spklink check conversations.csv --turns transcripts/",
+    ],
     look.completion: ['eval "$(spklink completion bash)"'],
 }
 

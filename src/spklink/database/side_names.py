@@ -7,12 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.database.conversations import Conversations
+from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.sides import NO_CONVERSATION, NO_TRACK, SideFinder, side_pairs
 from spklink.errors import Problems, SpklinkError, problems_in
-from spklink.tables import Table, open_table, require_columns, wrong_length
+from spklink.tables import (
+    Content,
+    Table,
+    csv_bytes,
+    open_table,
+    require_columns,
+    wrong_length,
+)
 
 Ints = NDArray[np.int64]
+ABOUT_PEOPLE = {"participants", "participant", "speaker", "status", "probability", "prior"}
 SAME = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False}
 PAIRS = ("conversation_1", "channel_1", "conversation_2", "channel_2", "same")
 
@@ -24,6 +32,25 @@ class SideNames:
     names: list[str]
     speaker: Ints
     foreign: int  # rows about other conversations
+
+
+def read_without_lists(table: Table, tracks: Table | None = None) -> Conversations:
+    """A table of conversations of which nobody is asked who takes part: participants may be missing
+    in it, and what it says of them, right or wrong, is passed over."""
+    with open_table(table, "conversations") as (header, rows):
+        require_columns(header, ["conversation"])
+        kept = [k for k, name in enumerate(header.names) if name not in ABOUT_PEOPLE]
+        wide = "participants" in header.names or not {"speaker", "participant"} & {*header.names}
+        at, seen, found = header.column("conversation"), set(), []
+        for number, fields in rows:
+            if wrong := wrong_length(number, fields, header):
+                raise SpklinkError(f"{header.path}: {wrong}")
+            if wide or fields[at] not in seen:  # the long form has a row a participant
+                found.append([fields[k] for k in kept])
+            seen.add(fields[at])
+        data = csv_bytes([header.names[k] for k in kept], found)
+        bare = Content(header.path, data, file=not isinstance(table, list))
+    return read_conversations(bare, tracks, unlisted=True)
 
 
 def read_side_names(table: Table, conversations: Conversations) -> SideNames:

@@ -17,7 +17,7 @@ from spklink.cache import damage_note, sweep_all
 from spklink.calibration.choice import LABELFREE, NONE
 from spklink.calibration.curves import Saved
 from spklink.database.conversations import Conversations, read_conversations
-from spklink.database.side_names import listed_speakers, read_known_pairs
+from spklink.database.side_names import listed_speakers, read_known_pairs, read_without_lists
 from spklink.database.sides import pairs_within
 from spklink.errors import SpklinkError, check_folder
 from spklink.options import described, resolved
@@ -124,7 +124,7 @@ def _read(table: Table, asked: PartitionOptions, plan: Plan) -> _Case:
     files = {} if isinstance(plan.calibration, str) else {"calibration_1": plan.calibration}
     inputs = read_inputs(tables, files)
     content, tracks = inputs.table("conversations"), inputs.table("tracks")
-    people = read_conversations(content, tracks, lists=False)
+    people = read_without_lists(content, tracks)
     known = inputs.table("pairs")
     nothing = np.zeros((0, 2), np.int64)
     together, apart = (nothing, nothing) if known is None else read_known_pairs(known, people)

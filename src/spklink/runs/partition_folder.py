@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink import __version__
-from spklink.database.conversations import Conversations, read_conversations, segment_rows
+from spklink.database.conversations import Conversations, segment_rows
 from spklink.database.segments import COLUMNS as SEGMENTS
-from spklink.database.side_names import read_known_pairs
+from spklink.database.side_names import read_known_pairs, read_without_lists
 from spklink.database.sides import SideFinder, pairs_within
 from spklink.errors import SpklinkError
 from spklink.json_files import ANYTHING, Each, read_json
@@ -23,7 +23,8 @@ from spklink.options import options_json
 from spklink.partitions.items import Ints, Problem, make_items, make_problem
 from spklink.partitions.prior import read_prior
 from spklink.posterior.likelihood import Weight
-from spklink.runs.folder import ANEW, RUN_FILE, make_folder, seen_from
+from spklink.runs.folder import ANEW, RUN_FILE, make_folder
+from spklink.runs.folder_files import seen_from
 from spklink.runs.partition_result import COLUMNS, COUNT_COLUMNS, PAIR_COLUMNS, Partition
 from spklink.scores.files import read_pairs, write_scores
 from spklink.scores.needed import SideScores
@@ -163,9 +164,8 @@ def read_partition(folder: str | PathLike[str]) -> Saved:
     if run["command"] != COMMAND:
         raise SpklinkError(f"{folder / RUN_FILE}: command {run['command']!r} is not {COMMAND}")
     tracks = folder / "tracks.csv"
-    table = read_conversations(
-        folder / "conversations.csv", tracks if tracks.exists() else None, lists=False
-    )
+    known = tracks if tracks.exists() else None
+    table = read_without_lists(folder / "conversations.csv", known)
     safe = bool(run["options"].get("safe_csv"))
     read = without_marks if safe else Path
     find = SideFinder(table)

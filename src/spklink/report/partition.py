@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from spklink.report import page
+from spklink.report import cells, page
 from spklink.report.figures import STYLE, svg_of
 from spklink.report.plots import BLUE, SKY, Figure
 from spklink.runs.partition_folder import Saved, read_partition
@@ -54,10 +54,10 @@ def render(saved: Saved) -> str:
     )
     environment.globals |= {
         "name": names.show,
-        "percent": page.percent,
+        "percent": cells.percent,
         "plural": counted,
         "text": names.text,
-        "cell": page.cell,
+        "cell": cells.cell,
     }
     figures = drawn(saved)
     return environment.get_template("partition.html").render(

@@ -22,6 +22,10 @@ COMPLETE = "_SPKLINK_COMPLETE"  # how shells ask what may come next
 EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has their order
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.partition: [
+        "spklink partition conversations.csv -o who",
+        "spklink partition conversations.csv --scores scores.csv --speakers 12 -o who",
+    ],
     runs.compare: [
         "spklink compare conversations.csv --recognizer gmm-ubm --embeddings vectors.npz -o both",
         "spklink compare conversations.csv --recognizer gmm-ubm:paper --scores scores.csv -o other",

@@ -50,8 +50,10 @@ from spklink.shared_options import (
     TableFile,
     Tracks,
     TrustedLists,
+    TruthIfKnown,
     Turns,
     Unlisted,
+    Verbal,
     Weight,
     Workers,
     WrongLists,
@@ -333,11 +335,9 @@ class ExportOptions(TypedDict, total=False):
 
 
 class ReportOptions(TypedDict, total=False):
-    key: Annotated[
-        TableFile,
-        Option("The truth, to measure the results against.", None, file=True, memory=True),
-    ]
+    key: TruthIfKnown
     claimed: Claimed
+    verbal: Verbal
     open: OpenPage
     workers: Workers
 

@@ -95,6 +95,7 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
             out,
             key=options["key"],
             claimed=options["claimed"],
+            verbal=options["verbal"],
             workers=options["workers"],
             stages=stages,
         )

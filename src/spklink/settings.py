@@ -17,14 +17,17 @@ from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 from spklink.shared_options import (
+    AudioPattern,
     Beta,
     BudgetGb,
     BudgetSeconds,
     Claimed,
+    Columns,
     Cue,
     Eer,
     EmbeddingKeys,
     Embeddings,
+    Encoding,
     Fallback,
     GivenScores,
     Kind,
@@ -103,6 +106,8 @@ CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
 
 
 class AssignOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     calibration: Annotated[
         SavedFile,
         Option(CALIBRATION, NONE, choices=(LABELFREE, NONE), file=True, memory=True),
@@ -126,6 +131,9 @@ class AssignOptions(TypedDict, total=False):
 
 
 class LinkOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
+    audio: AudioPattern
     recognizer: Annotated[
         str | object,
         Option(
@@ -223,6 +231,9 @@ class LinkOptions(TypedDict, total=False):
 
 
 class CompareOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
+    audio: AudioPattern
     recognizer: Annotated[
         tuple[str, ...],
         Option(
@@ -271,6 +282,8 @@ class CompareOptions(TypedDict, total=False):
 
 
 class CalibrateOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     key: Annotated[
         TableFile, Option("The truth; without it no label is used.", None, file=True, memory=True)
     ]
@@ -291,6 +304,8 @@ class DemoOptions(TypedDict, total=False):
 
 
 class ReportOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     key: Annotated[
         TableFile,
         Option("The truth, to measure the results against.", None, file=True, memory=True),
@@ -301,6 +316,8 @@ class ReportOptions(TypedDict, total=False):
 
 
 class EvaluateOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     key: Annotated[
         TableFile,
         Option(
@@ -358,11 +375,19 @@ class PaperOptions(TypedDict, total=False):
 
 
 class CheckOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
+    audio: AudioPattern
     tracks: Tracks
 
 
+class DetectOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
+
+
 class NoOptions(TypedDict, total=False):
-    """Of commands that take nothing beside their files: `detect`."""
+    """Of commands that take nothing beside their files: `recognizers`."""
 
 
 COMMANDS: dict[str, type] = {
@@ -370,7 +395,7 @@ COMMANDS: dict[str, type] = {
     "link": LinkOptions,
     "compare": CompareOptions,
     "calibrate": CalibrateOptions,
-    "detect": NoOptions,
+    "detect": DetectOptions,
     "recognizers": NoOptions,
     "demo": DemoOptions,
     "report": ReportOptions,

@@ -25,6 +25,22 @@ File = str | PathLike[str] | None
 SavedFile = str | PathLike[str] | Mapping[str, Any]  # a calibration, or what `calibrate` returned
 TableFile = Any  # a file, and in the library also a DataFrame or rows
 
+Columns = Annotated[
+    str | None,
+    Option(
+        "What your columns are, where they are not called as ours: conversation=Gespräch,"
+        "audio=Datei,participants=Sprecher A;Sprecher B.",
+        None,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    Option("Encoding of your tables, where it is not recognised: cp1250, cp1251 …", None),
+]
+AudioPattern = Annotated[
+    str | None,
+    Option("Names of the recordings, made of columns: {caller}_{callee}.wav.", None),
+]
 Kind = Annotated[
     str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
 ]

@@ -9,6 +9,7 @@ from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
     CheckOptions,
     CountedTable,
+    DetectOptions,
     EntropyOptions,
     EvaluateOptions,
     Json,
@@ -24,13 +25,23 @@ from spklink.settings import (
 )
 
 
-def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -> None:
+def detect(
+    table: Table,
+    scores: Scores,
+    key: Truth,
+    *,
+    as_json: Json = False,
+    **options: Unpack[DetectOptions],
+) -> None:
     """How well the scores tell the same speaker from others: EER, Cllr, minimum costs."""
     from spklink.cli import measures, show
+    from spklink.cli.asking import asked_table
+    from spklink.runs.inputs import read_labels
     from spklink.runs.measure import detect as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, scores, key, stages=stages)
+        found = run(people, scores, read_labels(key, options), stages=stages)
     if as_json:
         show.as_json(found.as_json())
     else:
@@ -60,12 +71,13 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
     """Write results as one page with figures: OUT/report.html, report.json, figures/."""
     from spklink.cli import show
     from spklink.report.write import write_report
+    from spklink.runs.inputs import read_labels
 
     with show.stages_on_stderr() as stages:
         page = write_report(
             out,
-            key=options["key"],
-            claimed=options["claimed"],
+            key=read_labels(options["key"], options),
+            claimed=read_labels(options["claimed"], options),
             workers=options["workers"],
             stages=stages,
         )
@@ -83,8 +95,9 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
     """Measure results against the truth (the paper's Tables 2 and 3), or against known channels."""
     from spklink.cli import measures, show
     from spklink.runs import measure
+    from spklink.runs.inputs import read_labels
 
-    key, workers = options["key"], options["workers"]
+    key, workers = read_labels(options["key"], options), options["workers"]
     if key is None:
         with show.stages_on_stderr() as stages:
             found = measure.consistency(out, workers=workers, stages=stages)
@@ -187,9 +200,11 @@ def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
 def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:
     """What a database looks like: cliques, what can be resolved, entropies, problems."""
     from spklink.cli import show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.runs.check import check as run
 
-    found = run(table, **options)
+    people, options = asked_table(table, options)
+    found = run(people, **options)
     if as_json:
         show.as_json(found)
     else:

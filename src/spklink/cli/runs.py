@@ -36,10 +36,12 @@ def assign(
     """Find who is on which channel, from scores between conversation sides."""
     check_folder(out)
     from spklink.cli import show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.runs.assign import assign as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, scores, out, stages=stages, **options)
+        found = run(people, scores, out, stages=stages, **options)
     if as_json:
         show.as_json(found.summary() | {"notes": found.notes, "out": str(out)})
     else:
@@ -50,12 +52,14 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
     """Listen to all calls and find who is on which channel: the main job."""
     check_folder(out)
     from spklink.cli import measures, show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.report.write import write_report
     from spklink.runs.link import link as run
     from spklink.runs.measure import evaluate
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, out, stages=stages, **options)
+        found = run(people, out, stages=stages, **options)
         key = found.inputs.table("key")  # as it was read: it may have come through a pipe
         measured = None if key is None else evaluate(found, key, stages=stages)
     if as_json:
@@ -87,11 +91,13 @@ def compare(
     measure, and every track on which they disagree."""
     check_folder(out)
     from spklink.cli import measures, show
+    from spklink.cli.asking import asked_table
     from spklink.report.comparison import write_comparison
     from spklink.runs.compare import compare as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, out, stages=stages, **options)
+        found = run(people, out, stages=stages, **options)
         with stages.stage("drawing the figures"):
             page = write_comparison(found, out)
     if as_json:
@@ -111,10 +117,12 @@ def calibrate(
     """Learn how scores become log-likelihood-ratios: from a key, or without a single label."""
     check_file(out)
     from spklink.cli import show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.runs.calibrate import calibrate as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, scores, out, stages=stages, **options)
+        found = run(people, scores, out, stages=stages, **options)
     if as_json:
         show.as_json(found | {"out": str(out)})
     else:

@@ -14,6 +14,7 @@ the order of the list, its tracks the sides sides.of(m) (module `sides`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,11 +24,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.columns import Guess
 from spklink.database.lists import Listed, split, track_count
 from spklink.database.segments import Diarized, read_segments
 from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import Problems, SpklinkError, problems_in
-from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
+from spklink.tables import (
+    SEPARATOR,
+    Header,
+    Table,
+    guessed,
+    open_table,
+    require_columns,
+    wrong_length,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -35,6 +45,7 @@ Mask = NDArray[np.bool_]
 MOST_SPLIT = 0.5  # of people on two tracks
 SURE: list[float | None] = [None, None]  # of two people
 ORDINARY = 0.5, TWO  # prior and tracks of most
+SPOILT = re.compile(r"\d([.,]\d+)?E\+\d+$")  # 4,91E+11
 LONGEST_NAME = 100_000  # characters of an id, a person or the files of a call
 
 
@@ -131,10 +142,9 @@ def read_conversations(table: Table, tracks: Table | None = None) -> Conversatio
     one error raised. `tracks` says who speaks when, where a recording is one channel."""
     problems = Problems()
     with open_table(table, "conversations") as (header, rows):
-        person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
-        wide = header.column("participants") >= 0 or not person
-        require_columns(header, ["conversation", "participants" if wide else person])
-        if wide:
+        needed = _needed(header)
+        require_columns(header, needed)
+        if (person := needed[1]) == "participants":
             drafts = _read_wide(header, rows, problems)
         else:
             drafts = _read_long(header, rows, problems, person)
@@ -149,7 +159,36 @@ def read_conversations(table: Table, tracks: Table | None = None) -> Conversatio
         problems.append("no conversations below the header")
     if problems:
         raise problems_in(header.path, problems)
-    return _build(drafts, checked, header.path)
+    made = _build(drafts, checked, header.path)
+    _refuse_spoilt(made)
+    return made
+
+
+def _needed(header: Header) -> tuple[str, str]:
+    """The columns that a table must have: those of the wide form, unless it has a column with one
+    person a row."""
+    person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
+    wide = header.column("participants") >= 0 or not person
+    return "conversation", "participants" if wide else person
+
+
+def column_guess(table: Table) -> Guess | None:
+    """What the columns of a table of conversations might be; None where they are called as ours."""
+    with open_table(table, "conversations") as (header, _):
+        needed = _needed(header)
+        return None if set(needed) <= set(header.names) else guessed(header, needed)
+
+
+def _refuse_spoilt(table: Conversations) -> None:
+    """A number of which a spreadsheet has kept a few digits is many people's."""
+    spoilt = [k for k, name in enumerate(table.speakers) if "E+" in name and SPOILT.match(name)]
+    if spoilt:
+        (entry, *_) = np.flatnonzero(table.people == spoilt[0])
+        raise SpklinkError(
+            f"{table.path}: {table.place(int(table.listing.conversation[entry]))}: participant "
+            f"{table.speakers[spoilt[0]]!r} is a long number that a spreadsheet has cut; format "
+            "the column as text there, and export again"
+        )
 
 
 def with_splits(conversations: Conversations, rate: float) -> Conversations:

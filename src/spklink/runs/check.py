@@ -13,6 +13,7 @@ from spklink.database.placeholders import is_placeholder
 from spklink.measures.entropy import levels
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
+from spklink.runs.inputs import read_inputs, reading
 from spklink.settings import CheckOptions
 from spklink.sound.files import refusal
 from spklink.tables import Table
@@ -24,7 +25,9 @@ def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
     DataFrame or rows."""
     asked = resolved(CheckOptions, options)
-    return describe(read_conversations(table, asked["tracks"]))
+    inputs = read_inputs({"conversations": table, "tracks": asked["tracks"]}, how=reading(asked))
+    people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+    return describe(people) | {"read_as": inputs.said()}
 
 
 def describe(table: Conversations) -> dict[str, Any]:

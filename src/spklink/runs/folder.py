@@ -65,6 +65,7 @@ from spklink.tables import (
     aside,
     csv_bytes,
     open_table,
+    plain_bytes,
     read_cells,
     without_marks,
     write_bytes,
@@ -164,7 +165,8 @@ def _copies(result: Result, folder: Path) -> dict[str, bytes]:
     for name in COPIED:
         table = result.inputs.table(name)
         if table is not None:
-            found[name] = seen_from(table, folder) if name == "conversations" else table.data
+            moved = name == "conversations"
+            found[name] = seen_from(table, folder) if moved else plain_bytes(table)
     if "tracks" in found:
         found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
     return found
@@ -176,7 +178,7 @@ def seen_from(table: Content, folder: Path) -> bytes:
     with open_table(table) as (header, rows):
         at = header.column("audio")
         if at < 0:
-            return table.data
+            return plain_bytes(table)
         kept = [fields for _, fields in rows]
         for fields in kept:
             files = [name.strip() for name in fields[at].split(SEPARATOR)]

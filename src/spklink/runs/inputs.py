@@ -7,9 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from spklink.columns import Columns
 from spklink.options import relative
 from spklink.streams import Stream
-from spklink.tables import Content, Table, read_table
+from spklink.table_forms import known_encoding
+from spklink.tables import AS_IT_IS, Content, Reading, Table, read_table
+
+TRANSCRIPTS = ("turns", "tracks")  # need not be tables
+TABLES = ("", ".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".parquet", ".jsonl", ".json")
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,17 @@ class Inputs:
         found = self.given.get(name, self.measured_by.get(name))
         return found if isinstance(found, Content) else None
 
+    def said(self) -> list[str]:
+        """How tables are written that are not plain, for somebody who may want to object."""
+        every = {**self.given, **self.measured_by}.items()
+        tables = (one for name, one in every if name not in TRANSCRIPTS)
+        return [
+            f"{one.path.name} read as {one.form}"
+            for one in tables
+            if isinstance(one, Content) and one.path.suffix.lower() in TABLES
+            if not one.form.plain
+        ]
+
     def with_files(self, more: Mapping[str, Given | Passing]) -> Inputs:
         """With files that were read on the way."""
         return replace(self, given={**self.given, **more})
@@ -54,18 +70,39 @@ class Inputs:
         }
 
 
+def reading(asked: Mapping[str, Any]) -> Reading:
+    """How tables are to be read, from the options of a command."""
+    columns = Columns.parsed(asked.get("columns"), asked.get("audio"))
+    if (encoding := asked.get("encoding")) is not None:
+        known_encoding(encoding)
+    return Reading(columns, encoding)
+
+
+def read_labels(table: Table | None, asked: Mapping[str, Any]) -> Content | None:
+    """A key or claims, which no run depends on."""
+    return None if table is None else read_table(table, "labels", reading(asked))
+
+
 def read_inputs(
     tables: Mapping[str, Table | None],
     files: Mapping[str, Any] | None = None,
     measured_by: Mapping[str, Table | None] | None = None,
+    how: Reading = AS_IT_IS,
 ) -> Inputs:
-    """Read all tables now, before any long work; `files` were read already, or will be once."""
-    found: dict[str, Content | Given | Passing] = {**_read(tables)}
+    """Read all tables now, before any long work; `files` were read already, or will be once. What
+    is said about columns must be true of the conversations; others may lack some of them."""
+    strict = replace(how, columns=replace(how.columns, strict=True))
+    others = replace(how, columns=replace(how.columns, pattern=""))
+    found: dict[str, Content | Given | Passing] = {}
+    for name, table in tables.items():
+        if table is not None:
+            found[name] = read_table(table, name, strict if name == "conversations" else others)
     for name, path in (files or {}).items():
         if isinstance(path, Content | Passing):
             found[name] = path
-    return Inputs(found, _read(measured_by or {}))
-
-
-def _read(tables: Mapping[str, Table | None]) -> dict[str, Content]:
-    return {name: read_table(table, name) for name, table in tables.items() if table is not None}
+    measured = {
+        name: read_table(table, name, others)
+        for name, table in (measured_by or {}).items()
+        if table is not None
+    }
+    return Inputs(found, measured)

@@ -21,6 +21,7 @@ from spklink.report.cues import said_by, split
 from spklink.report.results import Results
 from spklink.report.seats import chance
 from spklink.runs.claims import find_suspects
+from spklink.runs.weighed import least_certain
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -62,7 +63,7 @@ def sureness(results: Results) -> tuple[Floats, Floats, Floats]:
     that of its least certain track."""
     if results.seating is None:
         return results.posterior.confidence()
-    found = results.seating.confidence[seats.least_certain(results.seating)]
+    found = results.seating.confidence[least_certain(results.seating)]
     return found.chance, found.low, found.high
 
 

@@ -37,13 +37,6 @@ def doubt(seating: Seating) -> Floats:
     return worst
 
 
-def least_certain(seating: Seating) -> Ints:
-    """(M,) the side of every conversation that is least certain."""
-    sides = seating.table.sides
-    order = np.lexsort((seating.confidence.low, sides.conversation))
-    return np.asarray(order[sides.start[:-1]])
-
-
 def settled_calls(results: Results) -> NDArray[np.bool_]:
     """(M,) conversations of which every usable track is settled, and one is."""
     kinds = np.array([DECISIONS.index(one) for one in results.decided])

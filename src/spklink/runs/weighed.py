@@ -1,0 +1,237 @@
+"""What speaks for what is said of a conversation, and what against it, piece by piece.
+
+The pieces are log10 likelihood ratios, for what assignments.csv says against the strongest other
+possibility: the two people exchanged or, where lists may be wrong or are longer, the best state in
+which the least certain track holds somebody else. A link is one voice in two conversations. All
+other conversations are taken to be as assigned; what their doubt, and all further possibilities,
+take away (or add) is a piece of its own, so that the pieces add up to the log10 odds of the
+probability in assignments.csv. Odds that double precision does not tell from certainty are the sum
+of the other pieces.
+
+Links of all conversations stand one after the other, those of a conversation together, the
+strongest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.cues.cue import seat_layout
+from spklink.database.conversations import Conversations
+from spklink.database.links import pair_starts
+from spklink.posterior.likelihood import combine_prior
+from spklink.posterior.posterior import Posterior
+from spklink.posterior.seating import STRANGER, Seating, certain_calls, places_of
+from spklink.posterior.states.alternatives import alternatives
+from spklink.posterior.states.prior import SeatLayout
+from spklink.runs.evidence import Evidence
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+LN10 = float(np.log(10.0))
+LEAST = 1e-12  # probabilities closer to 0 or 1 say nothing exact about doubt
+FIXED = 300.0  # log10: so much is a list that is taken at its word, not evidence
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """All conversations of a table."""
+
+    side: Ints  # (M,) the side that the odds are about: the least certain
+    against: Ints  # (sides,) who would be there otherwise: a speaker, or STRANGER
+    possible: Mask  # (M,) whether anything else can be
+    given: Mask  # (M,) known beforehand, so nothing is concluded
+    start: Ints  # (M + 1,) where the links of a conversation begin
+    other: Ints  # (links,) the conversation at the far end
+    speaker: Ints  # (links,) whose voice it is
+    links: Floats  # (links,)
+    cues: dict[str, Floats]  # (M,) of each kind of other evidence
+    before: Floats  # (M,) what lists, priors and known channels say
+    doubt: Floats  # (M,) other conversations may be otherwise, and so may this one
+    total: Floats  # (M,) the sum of all
+
+    def strength(self) -> Floats:
+        """(M,) of the evidence alone: without what was known before it."""
+        return np.asarray(self.total - self.before)
+
+
+def weigh(evidence: Evidence, solution: Posterior | None, seating: Seating | None) -> Weighed:
+    """Of the answer in full where there is one, else of one bit a conversation."""
+    if seating is not None:
+        return _of_seats(evidence, seating)
+    assert solution is not None
+    return _of_bits(evidence, solution)
+
+
+def _of_bits(evidence: Evidence, solution: Posterior) -> Weighed:
+    table = evidence.conversations
+    now, otherwise = (places_of(table, bits) for bits in (solution.best, 1 - solution.best))
+    sign = np.where(solution.best == 1, 1.0, -1.0)
+    cues = _cues(evidence, now, otherwise)
+    before = sign * combine_prior(table, evidence.known).log_odds / LN10
+    return _together(
+        evidence,
+        now,
+        otherwise,
+        cues=cues,
+        before=before - sum(cues.values(), np.zeros(len(table))),
+        odds=_odds(solution.confidence()[0]),
+        side=table.sides.start[:-1],
+        possible=np.ones(len(table), np.bool_),
+        given=solution.bits >= 0,
+    )
+
+
+def _of_seats(evidence: Evidence, seating: Seating) -> Weighed:
+    table, seats = seating.table, seating.seats
+    side = least_certain(seating)
+    track = side - table.sides.start[:-1]
+    now = seating.beliefs.place.copy()
+    otherwise, there = alternatives(seats, now, track)
+    if seating.split is not None:
+        _once_more(seating, side, now, otherwise)
+    cues = _cues(evidence, now, otherwise)
+    values = [_own(seats.layout, seats.seat, place) for place in (now, otherwise)]
+    counts = [_counts(seats.layout, seats.count, place, seats.node) for place in (now, otherwise)]
+    before = (values[0] + counts[0] - values[1] - counts[1]) / LN10
+    before -= sum(cues.values(), np.zeros(len(table)))
+    before = np.where(there > 0, before, 0.0)
+    return _together(
+        evidence,
+        now,
+        otherwise,
+        cues=cues,
+        before=before,
+        odds=_odds(seating.confidence.chance[side]),
+        side=side,
+        possible=there > 0,
+        given=certain_calls(table, evidence.known) & (np.abs(before) > FIXED),
+    )
+
+
+def least_certain(seating: Seating) -> Ints:
+    """(M,) the side of every conversation that is least certain."""
+    sides = seating.table.sides
+    order = np.lexsort((seating.confidence.low, sides.conversation))
+    return np.asarray(order[sides.start[:-1]])
+
+
+def _once_more(seating: Seating, side: Ints, now: Ints, otherwise: Ints) -> None:
+    """Where the side holds somebody who is on another one too, the question is whether he is."""
+    entry, tracks = seating.entry[side], seating.seats.layout.tracks
+    track = side - seating.table.sides.start[:-1]
+    again = np.flatnonzero((entry != STRANGER) & (now[np.maximum(entry, 0)] != track))
+    for m in again.tolist():
+        own = slice(seating.seats.person_start[m], seating.seats.person_start[m + 1])
+        otherwise[own] = now[own]
+        now[entry[m]], otherwise[entry[m]] = track[m], tracks[m]
+
+
+def _together(
+    evidence: Evidence,
+    now: Ints,
+    otherwise: Ints,
+    *,
+    cues: dict[str, Floats],
+    before: Floats,
+    odds: Floats,
+    side: Ints,
+    possible: Mask,
+    given: Mask,
+) -> Weighed:
+    start, other, speaker, links = _links(evidence, now, otherwise)
+    calls = np.repeat(np.arange(len(side)), np.diff(start))
+    told = np.bincount(calls, links, len(side)) + before
+    told += sum(cues.values(), np.zeros(len(side)))
+    doubt = np.where(np.isnan(odds) | ~possible, 0.0, odds - told)
+    return Weighed(
+        side=np.asarray(side),
+        against=_who(evidence.conversations, otherwise),
+        possible=possible,
+        given=np.asarray(given),
+        start=start,
+        other=other,
+        speaker=speaker,
+        links=links,
+        cues=cues,
+        before=before,
+        doubt=doubt,
+        total=told + doubt,
+    )
+
+
+def _odds(chance: Floats) -> Floats:
+    """log10 odds; NaN where a probability is certainty, or all but."""
+    inner = (chance > LEAST) & (chance < 1.0 - LEAST)
+    p = np.where(inner, chance, 0.5)
+    return np.where(inner, (np.log(p) - np.log1p(-p)) / LN10, np.nan)
+
+
+def _links(evidence: Evidence, now: Ints, otherwise: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+    """Where the links of every conversation begin; of each its far end, whose voice, and what it
+    says."""
+    table, links, llr = evidence.conversations, evidence.links, evidence.scores.needed
+    listing, node = table.listing, table.listing.conversation.astype(np.int64)
+    first = listing.start[links.first[links.pair]] + links.position_first
+    second = listing.start[links.second[links.pair]] + links.position_second
+    weight = evidence.weight.of(links.calls) / LN10
+    offset = pair_starts(links, table.sides)[links.pair]
+    tracks = table.sides.counts
+    own, far = tracks[node[first]], tracks[node[second]]
+
+    def said(one: Ints, two: Ints) -> Floats:
+        there = (one < own) & (two < far)
+        at = offset + np.where(there, one * far + two, 0)
+        return np.where(there, weight * llr[at], 0.0) if len(llr) else np.zeros(len(at))
+
+    as_is = said(now[first], now[second])
+    gains = [
+        as_is - said(otherwise[first], now[second]),
+        as_is - said(now[first], otherwise[second]),
+    ]
+    entry, end = np.concatenate([first, second]), np.concatenate([second, first])
+    gain = np.concatenate(gains)
+    order = np.lexsort((end, entry, -np.round(np.abs(gain), 9), node[entry]))
+    order = order[gain[order] != 0.0]
+    count = np.bincount(node[entry[order]], minlength=len(table))
+    start = np.concatenate([[0], np.cumsum(count)])
+    people = table.people.astype(np.int64)
+    return start, node[end[order]], people[entry[order]], gain[order]
+
+
+def _cues(evidence: Evidence, now: Ints, otherwise: Ints) -> dict[str, Floats]:
+    """(M,) of every kind of other evidence; 0 where it says nothing."""
+    layout = seat_layout(evidence.conversations)
+    return {
+        one.name: (_own(layout, one.seat, now) - _own(layout, one.seat, otherwise)) / LN10
+        for one in evidence.cues
+    }
+
+
+def _own(layout: SeatLayout, seat: Floats, place: Ints) -> Floats:
+    """(M,) what seats say of these places."""
+    node = np.repeat(np.arange(len(layout.people)), layout.people)
+    first = np.concatenate([[0], np.cumsum(layout.people)])[:-1]
+    row = layout.seat_start[node] + (np.arange(len(node)) - first[node]) * layout.tracks[node]
+    there = place < layout.tracks[node]
+    values = np.where(there, seat[np.where(there, row + place, 0)], 0.0) if len(seat) else 0.0 * row
+    return np.bincount(node, values, len(layout.people)).astype(np.float64)
+
+
+def _counts(layout: SeatLayout, count: Floats, place: Ints, node: Ints) -> Floats:
+    """(M,) what lists say of so many people being there."""
+    there = place < layout.tracks[node]
+    seated = np.bincount(node, there, len(layout.people)).astype(np.int64)
+    return np.asarray(count[layout.count_start[:-1] + seated])
+
+
+def _who(table: Conversations, place: Ints) -> Ints:
+    """(sides,) who is on each side where people are at these places."""
+    node, found = table.listing.conversation, np.full(len(table.sides), STRANGER, np.int64)
+    there = np.flatnonzero(place < table.sides.counts[node])
+    found[table.sides.start[node[there]] + place[there]] = table.people[there]
+    return found

@@ -247,7 +247,7 @@ def made() -> dict[str, Made]:
         "a JSON array": Made(
             "t.json",
             text(json.dumps([{"conversation": 1, "audio": "1.wav", "participants": list(ANNA[0])},
-                             {"conversation": 2, "audio": "2.wav", "participants": list(ANNA[1])}])),
+                             {"conversation": 2, "audio": "2.wav", "participants": [*ANNA[1]]}])),
             read_as="JSON",
             people=ANNA,
         ),

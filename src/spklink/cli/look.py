@@ -3,6 +3,7 @@ detect, check, entropy, simulate, paper. What their options are is written in `s
 
 from __future__ import annotations
 
+import sys
 from typing import Unpack
 
 from spklink.errors import SpklinkError, check_folder
@@ -198,7 +199,7 @@ def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
 
 
 def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:
-    """What a database looks like: cliques, what can be resolved, entropies, problems."""
+    """What a database looks like, what is odd about it, and what linking it would cost."""
     from spklink.cli import show, summaries
     from spklink.cli.asking import asked_table
     from spklink.runs.check import check as run
@@ -209,3 +210,5 @@ def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions
         show.as_json(found)
     else:
         summaries.description(found)
+    if found["bad_recordings"]:
+        sys.exit(1)

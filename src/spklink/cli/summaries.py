@@ -131,6 +131,8 @@ def calibration(found: dict[str, Any], out: Path) -> None:
 
 def description(found: dict[str, Any]) -> None:
     """The answer of `check`."""
+    from spklink.runs.cost import in_words
+
     most = found["most_calls"]
     tail = f"; {most['speaker']} has most conversations ({most['calls']})" if most else ""
     text(
@@ -149,6 +151,11 @@ def description(found: dict[str, Any]) -> None:
     )
     if found["levels"]:
         _levels(found)
+    for line in found["read_as"]:
+        text(line)
+    if found["cost"] is not None:
+        for line in in_words(found["cost"]):
+            text(line)
     for problem in found["problems"]:
         text(f"look at: {problem}")
     if not found["problems"]:

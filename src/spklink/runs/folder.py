@@ -56,6 +56,7 @@ from spklink.runs.stages import Stages
 from spklink.scores.files import read_pairs, read_scores, write_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
+from spklink.sound.places import is_remote
 from spklink.tables import (
     SEPARATOR,
     Content,
@@ -180,9 +181,18 @@ def seen_from(table: Content, folder: Path) -> bytes:
         kept = [fields for _, fields in rows]
         for fields in kept:
             files = [name.strip() for name in fields[at].split(SEPARATOR)]
-            there = [relative(home / name, folder) if name else "" for name in files]
+            there = [_from_folder(home, name, folder) if name else "" for name in files]
             fields[at] = SEPARATOR.join(there)
         return csv_bytes(header.names, kept)
+
+
+def _from_folder(home: Path, name: str, folder: Path) -> str:
+    """The name of a recording seen from another folder; one elsewhere is where it is."""
+    if not is_remote(name):
+        return relative(home / name, folder)
+    first, mark, archive = name.rpartition("::")
+    here = not mark or "://" in archive
+    return name if here else f"{first}{mark}{relative(home / archive, folder)}"
 
 
 def _write_scores(result: Result, folder: Path) -> None:

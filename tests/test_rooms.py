@@ -12,9 +12,19 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
-    *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
+    *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
+    *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options", "settings"),
-    *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
+    *(
+        "database",
+        "formats",
+        "sound",
+        "corpora",
+        "recognizers",
+        "scores",
+        "posterior",
+        "calibration",
+    ),
     *("cues", "measures", "worlds", "runs", "report", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.

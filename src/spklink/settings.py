@@ -23,6 +23,8 @@ from spklink.shared_options import (
     BudgetSeconds,
     Claimed,
     Columns,
+    Component,
+    Corpus,
     Cue,
     Eer,
     EmbeddingKeys,
@@ -80,6 +82,28 @@ CountedTable = Annotated[
 ]
 Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
+]
+OptionalTable = Annotated[
+    Path | None,
+    Option(
+        "Table of conversations: conversation,audio,participants.",
+        None,
+        file=True,
+        argument="[TABLE]",
+    ),
+]
+Recordings = Annotated[
+    Path | None,
+    Option("Folder with recordings at any depth.", None, file=True, argument="[FOLDER]"),
+]
+FirstTable = Annotated[
+    Path,
+    Option(
+        "The table; those of a corpus go beside it.",
+        Path("conversations.csv"),
+        file=True,
+        flags=("--out", "-o"),
+    ),
 ]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
@@ -374,6 +398,15 @@ class PaperOptions(TypedDict, total=False):
     seed: Seed
 
 
+class InitOptions(TypedDict, total=False):
+    audio: Annotated[
+        str | None,
+        Option("How the files are called: {caller}_{callee}_{date}.wav.", None),
+    ]
+    corpus: Corpus
+    component: Component
+
+
 class CheckOptions(TypedDict, total=False):
     columns: Columns
     encoding: Encoding
@@ -391,6 +424,7 @@ class NoOptions(TypedDict, total=False):
 
 
 COMMANDS: dict[str, type] = {
+    "init": InitOptions,
     "assign": AssignOptions,
     "link": LinkOptions,
     "compare": CompareOptions,

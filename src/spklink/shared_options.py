@@ -41,6 +41,11 @@ AudioPattern = Annotated[
     str | None,
     Option("Names of the recordings, made of columns: {caller}_{callee}.wav.", None),
 ]
+Corpus = Annotated[
+    str | None,
+    Option("A corpus instead of a table: cgn:PATH, kaldi:PATH, lhotse:PATH …", None),
+]
+Component = Annotated[str | None, Option("Component of a corpus that has several: c.", None)]
 Kind = Annotated[
     str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
 ]

@@ -14,8 +14,15 @@ from spklink.cli import look, runs
 from spklink.cli.parameters import parsed
 
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
+    look.init: [
+        "spklink init recordings --audio '{caller}_{callee}_{date}.wav'",
+        "spklink init --corpus kaldi:data/train -o tables/conversations.csv",
+    ],
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
-    runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.link: [
+        "spklink link conversations.csv -o results --claimed claimed.csv",
+        "spklink link --corpus cgn:/data/CGN --component c -o results",
+    ],
     runs.compare: [
         "spklink compare conversations.csv --recognizer gmm-ubm --embeddings vectors.npz -o both",
         "spklink compare conversations.csv --recognizer gmm-ubm:paper --scores scores.csv -o other",
@@ -38,7 +45,10 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
         "spklink simulate sim --shape meetings --tracks 3-6 --missing 0.1 --absent 0.1",
     ],
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
-    look.check: ["spklink check conversations.csv"],
+    look.check: [
+        "spklink check conversations.csv",
+        "spklink check calls.xlsx --columns 'audio=Datei,participants=Sprecher A;Sprecher B'",
+    ],
 }
 
 app = typer.Typer(

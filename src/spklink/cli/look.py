@@ -4,6 +4,7 @@ detect, check, entropy, simulate, paper. What their options are is written in `s
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Unpack
 
 from spklink.errors import SpklinkError, check_folder
@@ -13,9 +14,12 @@ from spklink.settings import (
     DetectOptions,
     EntropyOptions,
     EvaluateOptions,
+    FirstTable,
+    InitOptions,
     Json,
     Model,
     PaperOptions,
+    Recordings,
     ReportOptions,
     Results,
     Scores,
@@ -196,6 +200,26 @@ def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
         show.as_json(source.as_json(rows, dict(options)))
     else:
         measures.paper(rows, dict(options))
+
+
+def init(
+    folder: Recordings = None,
+    out: FirstTable = Path("conversations.csv"),
+    *,
+    as_json: Json = False,
+    **options: Unpack[InitOptions],
+) -> None:
+    """Write a first table, from a folder of recordings or from a corpus."""
+    from spklink.cli import show
+    from spklink.runs.init import in_words
+    from spklink.runs.init import init as run
+
+    made = run(folder, out, **options)
+    if as_json:
+        show.as_json(made.as_json())
+    else:
+        for line in in_words(made):
+            show.text(line)
 
 
 def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:

@@ -7,9 +7,9 @@ what came out. What their options are is written in `settings`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
-from spklink.errors import check_file, check_folder
+from spklink.errors import SpklinkError, check_file, check_folder
 from spklink.settings import (
     AssignOptions,
     CalibrateOptions,
@@ -18,11 +18,13 @@ from spklink.settings import (
     DemoOut,
     Json,
     LinkOptions,
+    OptionalTable,
     Out,
     OutFile,
     Scores,
     Table,
 )
+from spklink.shared_options import Component, Corpus
 
 
 def assign(
@@ -48,7 +50,15 @@ def assign(
         summaries.assigned(found, out)
 
 
-def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[LinkOptions]) -> None:
+def link(
+    table: OptionalTable,
+    out: Out,
+    *,
+    corpus: Corpus = None,
+    component: Component = None,
+    as_json: Json = False,
+    **options: Unpack[LinkOptions],
+) -> None:
     """Listen to all calls and find who is on which channel: the main job."""
     check_folder(out)
     from spklink.cli import measures, show, summaries
@@ -57,6 +67,7 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
     from spklink.runs.link import link as run
     from spklink.runs.measure import evaluate
 
+    table, options = _with_corpus(table, corpus, component, out, options)
     people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
         found = run(people, out, stages=stages, **options)
@@ -82,6 +93,29 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
             )
         if not as_json:
             show.text(f"report: {page}")
+
+
+def _with_corpus(
+    table: Path | None, corpus: str | None, component: str | None, out: Path, options: LinkOptions
+) -> tuple[Path, LinkOptions]:
+    """The table that was given, or those of a corpus; options that were given go before its own."""
+    if (table is None) == (corpus is None):
+        raise SpklinkError("give a table of conversations, or --corpus NAME:PATH")
+    if table is not None:
+        if component is not None:
+            raise SpklinkError("--component goes with --corpus")
+        return table, options
+    from spklink.cli import show
+    from spklink.runs.init import corpus_tables, in_words
+
+    made = corpus_tables(str(corpus), component, out)
+    for line in in_words(made)[:-1]:
+        show.progress_line(line)
+    given = options["embeddings"] is not None or options["scores"] is not None
+    taken = ("claimed", "tracks") if given else ("claimed", "tracks", "turns", "background")
+    more = {name: one for name, one in made.options().items() if name in taken}
+    found: Any = {**options, **{k: v for k, v in more.items() if options[k] is None}}  # type: ignore[literal-required]
+    return made.files["conversations"], found
 
 
 def compare(

@@ -40,6 +40,11 @@ def text(line: str = "") -> None:
     _console().print(for_screen(line), markup=False, highlight=False, soft_wrap=True)
 
 
+def progress_line(line: str) -> None:
+    """What happened on the way, on standard error."""
+    print(for_screen(line), file=sys.stderr)
+
+
 def paragraph(words: str) -> None:
     """Running text, wrapped to the width of the screen."""
     _console().print(for_screen(words), markup=False, highlight=False)

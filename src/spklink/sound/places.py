@@ -95,7 +95,7 @@ class Remote:
 
     def _system(self) -> tuple[Any, str]:
         try:
-            from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+            from fsspec.core import url_to_fs
         except ImportError:
             raise UnreachableError(f"files elsewhere need fsspec: {EXTRA}") from None
         parts = [part.partition("://") for part in self.url.split("::")]

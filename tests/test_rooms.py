@@ -14,24 +14,17 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
     *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
-    *("onnx_files", "threads", "processes", "cache", "options", "shared_options", "settings"),
-    *(
-        "database",
-        "formats",
-        "sound",
-        "corpora",
-        "recognizers",
-        "scores",
-        "posterior",
-        "calibration",
-    ),
-    *("cues", "measures", "worlds", "runs", "report", "cli"),
+    *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
+    *("world_options", "review_options", "table_options", "compare_options", "settings"),
+    *("database", "formats", "sound", "corpora", "recognizers", "scores", "posterior"),
+    *("calibration", "cues", "measures", "worlds", "runs", "report", "review", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {
     "spklink.posterior.inference.table",
     "spklink.calibration.table",
     "spklink.recognizers.table",
+    "spklink.formats.out.table",
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 

@@ -9,27 +9,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from spklink.compare_options import CompareOptions as CompareOptions
 from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
 from spklink.options import command_words as command_words
 from spklink.options import described as described
+from spklink.options import described_as as described_as
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
-    AudioPattern,
     Beta,
+    Blind,
     BudgetGb,
     BudgetSeconds,
     Claimed,
-    Columns,
-    Component,
-    Corpus,
     Cue,
-    Eer,
     EmbeddingKeys,
     Embeddings,
-    Encoding,
     Fallback,
     GivenScores,
     Kind,
@@ -38,6 +36,10 @@ from spklink.shared_options import (
     Method,
     MinSpeech,
     OnBadAudio,
+    OpenPage,
+    Order,
+    Port,
+    Reviewer,
     SafeCsv,
     SavedFile,
     Seed,
@@ -49,20 +51,32 @@ from spklink.shared_options import (
     Turns,
     Weight,
     Workers,
-    World,
     WrongLists,
 )
 from spklink.shared_options import File as File
+from spklink.table_options import (
+    AudioPattern,
+    CheckOptions,
+    Columns,
+    DetectOptions,
+    Encoding,
+    InitOptions,
+)
+from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 LABELFREE, NONE = "labelfree", "none"
-MOST_SIMULATED = 10**6  # conversations or databases: more take days, and more memory than there is
-MOST_COUNTED = 10**9  # conversations whose entropies are computed: floats tell no more apart
 
 
 def recognizers() -> tuple[str, ...]:
     from spklink.recognizers.table import RECOGNIZERS
 
     return tuple(RECOGNIZERS)
+
+
+def export_formats() -> tuple[str, ...]:
+    from spklink.formats.out.table import names
+
+    return names()
 
 
 # What commands take beside the options of the library.
@@ -83,29 +97,9 @@ CountedTable = Annotated[
 Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
 ]
-OptionalTable = Annotated[
-    Path | None,
-    Option(
-        "Table of conversations: conversation,audio,participants.",
-        None,
-        file=True,
-        argument="[TABLE]",
-    ),
-]
-Recordings = Annotated[
-    Path | None,
-    Option("Folder with recordings at any depth.", None, file=True, argument="[FOLDER]"),
-]
-FirstTable = Annotated[
-    Path,
-    Option(
-        "The table; those of a corpus go beside it.",
-        Path("conversations.csv"),
-        file=True,
-        flags=("--out", "-o"),
-    ),
-]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
+To = Annotated[str, Option("The format.", choices=export_formats)]
+ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
 Truth = Annotated[Path, Option("The truth: conversation,channel,speaker.", file=True)]
@@ -254,57 +248,6 @@ class LinkOptions(TypedDict, total=False):
     ]
 
 
-class CompareOptions(TypedDict, total=False):
-    columns: Columns
-    encoding: Encoding
-    audio: AudioPattern
-    recognizer: Annotated[
-        tuple[str, ...],
-        Option(
-            "A recognizer, or one with a preset (gmm-ubm:paper); again and again.",
-            (),
-            several=True,
-        ),
-    ]
-    embeddings: Annotated[
-        tuple[str, ...],
-        Option("A file of vectors of sides, as for link; again and again.", (), several=True),
-    ]
-    embedding_keys: EmbeddingKeys
-    scores: Annotated[
-        tuple[str, ...],
-        Option("A file of scores between sides, as for link; again and again.", (), several=True),
-    ]
-    sides: Sides
-    tracks: Tracks
-    known: Known
-    key: Annotated[
-        TableFile,
-        Option(
-            "The truth; without it the runs are held against each other.",
-            None,
-            file=True,
-            memory=True,
-        ),
-    ]
-    background: Annotated[
-        File,
-        Option("Folder of speech to train on instead of the calls.", None, file=True),
-    ]
-    on_bad_audio: OnBadAudio
-    min_speech: MinSpeech
-    cache: Annotated[
-        File, Option("Folder of the cache that all share (OUT/cache).", None, file=True)
-    ]
-    list_errors: ListErrors
-    method: Method
-    budget_seconds: BudgetSeconds
-    budget_gb: BudgetGb
-    workers: Workers
-    seed: Seed
-    safe_csv: SafeCsv
-
-
 class CalibrateOptions(TypedDict, total=False):
     columns: Columns
     encoding: Encoding
@@ -327,6 +270,32 @@ class DemoOptions(TypedDict, total=False):
     seed: Seed
 
 
+class ExportOptions(TypedDict, total=False):
+    only: Annotated[
+        str,
+        Option(
+            "What is settled, or all that has a name, with its probability.",
+            "settled",
+            choices=("settled", "all"),
+        ),
+    ]
+    segments: Annotated[
+        TableFile,
+        Option(
+            "Who speaks when instead of OUT/segments.csv: conversation,channel,start,end.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    join: Annotated[
+        float, Option("Join segments with a pause of fewer seconds between them.", 0.0, least=0.0)
+    ]
+    shortest: Annotated[
+        float, Option("Leave out segments of fewer seconds (after joining).", 0.0, least=0.0)
+    ]
+
+
 class ReportOptions(TypedDict, total=False):
     columns: Columns
     encoding: Encoding
@@ -335,7 +304,16 @@ class ReportOptions(TypedDict, total=False):
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
-    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    open: OpenPage
+    workers: Workers
+
+
+class ReviewOptions(TypedDict, total=False):
+    port: Port
+    blind: Blind
+    reviewer: Reviewer
+    order: Order
+    open: OpenPage
     workers: Workers
 
 
@@ -355,70 +333,6 @@ class EvaluateOptions(TypedDict, total=False):
     workers: Workers
 
 
-class EntropyOptions(TypedDict, total=False):
-    conversations: Annotated[
-        int | None, Option("Number of two-sided conversations.", None, most=MOST_COUNTED)
-    ]
-    speakers: Annotated[int | None, Option("Number of speakers.", None, most=2 * MOST_COUNTED)]
-
-
-class SimulateOptions(TypedDict, total=False):
-    shape: Annotated[
-        str,
-        Option(
-            "Who talks to whom.", "cgn", choices=("cgn", "pairs", "star", "network", "meetings")
-        ),
-    ]
-    conversations: Annotated[
-        int | None,
-        Option("Number of them, else 348 (cgn), 696 (pairs), 100.", None, most=MOST_SIMULATED),
-    ]
-    people: Annotated[
-        int | None, Option("People of all meetings, else 30.", None, least=2, most=MOST_SIMULATED)
-    ]
-    tracks: Annotated[
-        str | None, Option("Tracks a meeting, fewest and most (3-6), or one number.", None)
-    ]
-    missing: Annotated[float, Option("Share of the people at meetings who are not listed.", 0.0)]
-    absent: Annotated[float, Option("Share of names for which one more is listed, not there.", 0.0)]
-    placeholders: Annotated[float, Option("Share of the people at meetings listed as ?.", 0.0)]
-    split: Annotated[float, Option("Share of the people at meetings who are on two tracks.", 0.0)]
-    world: World
-    eer: Eer
-    seed: Seed
-    npz: Annotated[bool, Option("Write scores.npz, not scores.csv.", False)]
-
-
-class PaperOptions(TypedDict, total=False):
-    databases: Annotated[
-        int, Option("Simulated databases, one a seed.", 300, least=1, most=MOST_SIMULATED)
-    ]
-    world: World
-    eer: Eer
-    seed: Seed
-
-
-class InitOptions(TypedDict, total=False):
-    audio: Annotated[
-        str | None,
-        Option("How the files are called: {caller}_{callee}_{date}.wav.", None),
-    ]
-    corpus: Corpus
-    component: Component
-
-
-class CheckOptions(TypedDict, total=False):
-    columns: Columns
-    encoding: Encoding
-    audio: AudioPattern
-    tracks: Tracks
-
-
-class DetectOptions(TypedDict, total=False):
-    columns: Columns
-    encoding: Encoding
-
-
 class NoOptions(TypedDict, total=False):
     """Of commands that take nothing beside their files: `recognizers`."""
 
@@ -432,7 +346,11 @@ COMMANDS: dict[str, type] = {
     "detect": DetectOptions,
     "recognizers": NoOptions,
     "demo": DemoOptions,
+    "export": ExportOptions,
     "report": ReportOptions,
+    "review": ReviewOptions,
+    "queue": QueueOptions,
+    "decisions": DecisionsOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

@@ -25,27 +25,6 @@ File = str | PathLike[str] | None
 SavedFile = str | PathLike[str] | Mapping[str, Any]  # a calibration, or what `calibrate` returned
 TableFile = Any  # a file, and in the library also a DataFrame or rows
 
-Columns = Annotated[
-    str | None,
-    Option(
-        "What your columns are, where they are not called as ours: conversation=Gespräch,"
-        "audio=Datei,participants=Sprecher A;Sprecher B.",
-        None,
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    Option("Encoding of your tables, where it is not recognised: cp1250, cp1251 …", None),
-]
-AudioPattern = Annotated[
-    str | None,
-    Option("Names of the recordings, made of columns: {caller}_{callee}.wav.", None),
-]
-Corpus = Annotated[
-    str | None,
-    Option("A corpus instead of a table: cgn:PATH, kaldi:PATH, lhotse:PATH …", None),
-]
-Component = Annotated[str | None, Option("Component of a corpus that has several: c.", None)]
 Kind = Annotated[
     str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
 ]
@@ -172,6 +151,29 @@ Method = Annotated[
 ]
 BudgetSeconds = Annotated[float, Option("Predicted seconds one clique may cost.", 60.0)]
 BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4.0)]
+ORDERS = ("fewest", "paper", "uncertain", "random")
+Order = Annotated[
+    str,
+    Option(
+        "What to listen to first: what needs the fewest listens, the paper's order, the least "
+        "certain, or any.",
+        "fewest",
+        choices=ORDERS,
+    ),
+]
+OpenPage = Annotated[bool, Option("Show the page in a browser.", False)]
+Port = Annotated[int, Option("Port on this machine; 0 is any that is free.", 0, least=0)]
+Blind = Annotated[
+    bool,
+    Option(
+        "Hide what the system thinks until the person has decided, and count how often the two "
+        "agree.",
+        False,
+    ),
+]
+Reviewer = Annotated[
+    str | None, Option("Who decides; else the name this computer knows you by.", None)
+]
 Workers = Annotated[
     int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
 ]

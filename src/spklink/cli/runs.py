@@ -18,13 +18,12 @@ from spklink.settings import (
     DemoOut,
     Json,
     LinkOptions,
-    OptionalTable,
     Out,
     OutFile,
     Scores,
     Table,
 )
-from spklink.shared_options import Component, Corpus
+from spklink.table_options import Component, Corpus, OptionalTable
 
 
 def assign(

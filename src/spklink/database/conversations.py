@@ -14,7 +14,6 @@ the order of the list, its tracks the sides sides.of(m) (module `sides`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from spklink.columns import Guess
 from spklink.database.lists import Listed, split, track_count
 from spklink.database.segments import Diarized, read_segments
 from spklink.database.sides import TWO, Numbering, numbered
+from spklink.database.slips import SPOILT, spoilt_numbers
 from spklink.errors import Problems, SpklinkError, problems_in
 from spklink.tables import (
     SEPARATOR,
@@ -45,7 +45,6 @@ Mask = NDArray[np.bool_]
 MOST_SPLIT = 0.5  # of people on two tracks
 SURE: list[float | None] = [None, None]  # of two people
 ORDINARY = 0.5, TWO  # prior and tracks of most
-SPOILT = re.compile(r"\d([.,]\d+)?E\+\d+$")  # 4,91E+11
 LONGEST_NAME = 100_000  # characters of an id, a person or the files of a call
 
 
@@ -160,7 +159,10 @@ def read_conversations(table: Table, tracks: Table | None = None) -> Conversatio
     if problems:
         raise problems_in(header.path, problems)
     made = _build(drafts, checked, header.path)
-    _refuse_spoilt(made)
+    for k in spoilt_numbers(made.speakers)[:1]:
+        [entry, *_] = np.flatnonzero(made.people == k)
+        place = made.place(int(made.listing.conversation[entry]))
+        raise problems_in(made.path, [f"{place}: {SPOILT.format(made.speakers[k])}"])
     return made
 
 
@@ -177,18 +179,6 @@ def column_guess(table: Table) -> Guess | None:
     with open_table(table, "conversations") as (header, _):
         needed = _needed(header)
         return None if set(needed) <= set(header.names) else guessed(header, needed)
-
-
-def _refuse_spoilt(table: Conversations) -> None:
-    """A number of which a spreadsheet has kept a few digits is many people's."""
-    spoilt = [k for k, name in enumerate(table.speakers) if "E+" in name and SPOILT.match(name)]
-    if spoilt:
-        (entry, *_) = np.flatnonzero(table.people == spoilt[0])
-        raise SpklinkError(
-            f"{table.path}: {table.place(int(table.listing.conversation[entry]))}: participant "
-            f"{table.speakers[spoilt[0]]!r} is a long number that a spreadsheet has cut; format "
-            "the column as text there, and export again"
-        )
 
 
 def with_splits(conversations: Conversations, rate: float) -> Conversations:

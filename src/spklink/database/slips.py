@@ -8,6 +8,7 @@ are two people.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 
@@ -26,7 +27,17 @@ SPELT = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe"}
 )
 BARE = str.maketrans({"ß": "ss", "ø": "o", "å": "a", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d"})
+CUT = re.compile(r"\d([.,]\d+)?E\+\d+$")  # 4,91E+11
+SPOILT = (
+    "participant {!r} is a long number that a spreadsheet has cut; format the column as text "
+    "there, and export again"
+)
 Met = Callable[[int, int], bool]
+
+
+def spoilt_numbers(names: Sequence[str]) -> list[int]:
+    """Names that are numbers of which a few digits are left: each may be many people's."""
+    return [k for k, name in enumerate(names) if "E+" in name and CUT.match(name)]
 
 
 def slips(names: Sequence[str], calls: Sequence[int], met: Met) -> list[str]:

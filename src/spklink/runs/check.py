@@ -16,8 +16,8 @@ from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
 from spklink.runs.cost import cost_of
 from spklink.runs.inputs import read_inputs, reading
-from spklink.settings import CheckOptions
 from spklink.sound.places import located, refusal
+from spklink.table_options import CheckOptions
 from spklink.tables import Table
 from spklink.words import counted
 

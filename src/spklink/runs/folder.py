@@ -30,7 +30,7 @@ from spklink.database.links import find_links
 from spklink.database.segments import COLUMNS as SEGMENTS
 from spklink.errors import SpklinkError, check_folder
 from spklink.json_files import ANYTHING, Each, read_json
-from spklink.options import options_from, options_json, relative
+from spklink.options import options_from, options_json
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import Rate
@@ -38,7 +38,7 @@ from spklink.posterior.posterior import Options
 from spklink.posterior.seating import Seating
 from spklink.runs.cues import about_cues, cue_files, read_cue_terms
 from spklink.runs.evidence import Evidence
-from spklink.runs.inputs import Given, Inputs, read_inputs
+from spklink.runs.inputs import Given, Inputs, read_inputs, seen_from
 from spklink.runs.listening_files import LINK_FILES, read_listening, write_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.result import Listening, Result
@@ -56,14 +56,10 @@ from spklink.runs.stages import Stages
 from spklink.scores.files import read_pairs, read_scores, write_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
-from spklink.sound.places import is_remote
 from spklink.tables import (
-    SEPARATOR,
-    Content,
     Table,
     aside,
     csv_bytes,
-    open_table,
     plain_bytes,
     read_cells,
     without_marks,
@@ -171,30 +167,6 @@ def _copies(result: Result, folder: Path) -> dict[str, bytes]:
     return found
 
 
-def seen_from(table: Content, folder: Path) -> bytes:
-    """A table of conversations whose paths of recordings lead to them from another folder."""
-    home = table.path.parent if table.file else Path()
-    with open_table(table) as (header, rows):
-        at = header.column("audio")
-        if at < 0:
-            return plain_bytes(table)
-        kept = [fields for _, fields in rows]
-        for fields in kept:
-            files = [name.strip() for name in fields[at].split(SEPARATOR)]
-            there = [_from_folder(home, name, folder) if name else "" for name in files]
-            fields[at] = SEPARATOR.join(there)
-        return csv_bytes(header.names, kept)
-
-
-def _from_folder(home: Path, name: str, folder: Path) -> str:
-    """The name of a recording seen from another folder; one elsewhere is where it is."""
-    if not is_remote(name):
-        return relative(home / name, folder)
-    first, mark, archive = name.rpartition("::")
-    here = not mark or "://" in archive
-    return name if here else f"{first}{mark}{relative(home / archive, folder)}"
-
-
 def _write_scores(result: Result, folder: Path) -> None:
     table = result.conversations
     write_scores(folder / "llrs.npz", table, result.evidence.ratios())
@@ -261,10 +233,19 @@ def read_evidence(folder: Path) -> Evidence:
     return _evidence(folder, run, _inputs(folder, run))
 
 
-def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
-    weight = _weight(folder / "run.json", run["weight"])
+def read_people(folder: Path) -> tuple[dict[str, Any], Conversations]:
+    """The run.json of a folder, and its table of conversations."""
+    run = read_run(folder)
+    return run, _people(folder, run, _inputs(folder, run))
+
+
+def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
     table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
-    table = with_splits(table, _options(run, folder)["split_speakers"])
+    return with_splits(table, _options(run, folder)["split_speakers"])
+
+
+def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
+    weight, table = _weight(folder / "run.json", run["weight"]), _people(folder, run, inputs)
     known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
     scores = read_scores(folder / "llrs.npz", table, links)

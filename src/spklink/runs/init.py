@@ -12,7 +12,7 @@ from spklink.corpora.corpus import Corpus
 from spklink.corpora.table import read_corpus
 from spklink.errors import SpklinkError, check_file
 from spklink.options import described, resolved
-from spklink.settings import InitOptions
+from spklink.table_options import InitOptions
 from spklink.words import counted
 
 TABLES = "tables"  # folder of a results folder with those of a corpus

@@ -9,9 +9,20 @@ from typing import Any
 
 from spklink.columns import Columns
 from spklink.options import relative
+from spklink.sound.places import is_remote
 from spklink.streams import Stream
 from spklink.table_forms import known_encoding
-from spklink.tables import AS_IT_IS, Content, Reading, Table, read_table
+from spklink.tables import (
+    AS_IT_IS,
+    SEPARATOR,
+    Content,
+    Reading,
+    Table,
+    csv_bytes,
+    open_table,
+    plain_bytes,
+    read_table,
+)
 
 TRANSCRIPTS = ("turns", "tracks")  # need not be tables
 TABLES = ("", ".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".parquet", ".jsonl", ".json")
@@ -106,3 +117,27 @@ def read_inputs(
         if table is not None
     }
     return Inputs(found, measured)
+
+
+def seen_from(table: Content, folder: Path) -> bytes:
+    """A table of conversations whose paths of recordings lead to them from another folder."""
+    home = table.path.parent if table.file else Path()
+    with open_table(table) as (header, rows):
+        at = header.column("audio")
+        if at < 0:
+            return plain_bytes(table)
+        kept = [fields for _, fields in rows]
+        for fields in kept:
+            files = [name.strip() for name in fields[at].split(SEPARATOR)]
+            there = [_from_folder(home, name, folder) if name else "" for name in files]
+            fields[at] = SEPARATOR.join(there)
+        return csv_bytes(header.names, kept)
+
+
+def _from_folder(home: Path, name: str, folder: Path) -> str:
+    """The name of a recording seen from another folder; one elsewhere is where it is."""
+    if not is_remote(name):
+        return relative(home / name, folder)
+    first, mark, archive = name.rpartition("::")
+    here = not mark or "://" in archive
+    return name if here else f"{first}{mark}{relative(home / archive, folder)}"

@@ -136,6 +136,8 @@ def _stretches(
         except ValueError:
             problems.append(f"{name}: {' '.join(fields[1:])!r} is no start and end in seconds")
             continue
+        if end is not None and end < 0.0:
+            start = end = None  # to the end of the recording, wherever that is
         found.append(Stretch(call, people[name], channel, start, end))
     if problems:
         raise problems_in(folder / "segments", problems)

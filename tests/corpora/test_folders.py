@@ -45,10 +45,8 @@ def test_names_by_pattern(sound, tmp_path):
 
 
 def test_channels_and_folders_in_a_pattern(sound, tmp_path):
-    names = [f"d1/7_{side}_anna_ben.wav" for side in "AB"] + [
-        f"d2/7_{s}_carl_ben.wav" for s in "AB"
-    ]
-    folder = sound(*names, channels=1)
+    pairs = ("d1/7_{}_anna_ben.wav", "d2/7_{}_carl_ben.wav")
+    folder = sound(*(name.format(side) for name in pairs for side in "AB"), channels=1)
     init(folder, tmp_path / "t.csv", audio="{day}/{call}_{channel}_{a}_{b}.wav")
     assert written(tmp_path / "t.csv") == [
         ("d1/7_A_anna_ben", "calls/d1/7_A_anna_ben.wav;calls/d1/7_B_anna_ben.wav", "anna;ben"),

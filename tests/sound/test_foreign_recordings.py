@@ -33,6 +33,8 @@ KINDS = {  # ending → (coder, container, rate, channels)
     ".aac": ("aac", "adts", 16000, 2),
 }
 
+RATES = {"libopencore_amrnb": 12200, "wmav2": 32000}  # of bits, that coders ask for
+
 
 def tones(seconds: float, rate: int, channels: int) -> np.ndarray:
     """A tone a channel, each louder and softer in its own time."""
@@ -47,13 +49,12 @@ def coded(path: Path, seconds: float = 3.0) -> Path:
     layout = "stereo" if channels == 2 else "mono"
     with av.open(str(path), "w", format=container) as file:
         stream = file.add_stream(coder, rate=rate, layout=layout)
-        if coder.endswith("amrnb"):
-            stream.bit_rate = 12200
+        if coder in RATES:
+            stream.bit_rate = RATES[coder]
         sound = tones(seconds, rate, channels)
         size = stream.codec_context.frame_size or 1024
-        fifo = av.AudioResampler(
-            format=stream.codec_context.format or "fltp", layout=layout, rate=rate
-        )
+        wanted = stream.codec_context.format or "fltp"
+        fifo = av.AudioResampler(format=wanted, layout=layout, rate=rate)
         for at in range(0, sound.shape[1], size):
             frame = av.AudioFrame.from_ndarray(
                 np.ascontiguousarray(sound[:, at : at + size]), format="fltp", layout=layout
@@ -226,8 +227,7 @@ def test_calls_from_elsewhere_are_heard(calls, tmp_path, served):
     table.write_text("\n".join(["conversation,audio,participants", *rows, ""]))
     read = read_conversations(table)
     sound = hear(read, Waveform(), tmp_path / "cache" / "f", min_speech=0.5, skip_bad=True)
-    assert [one.sha256[0] for one in sound.heard[:2]] == [
-        sha256(calls / f"{k}.wav") for k in (0, 1)
-    ]
+    hashes = [one.sha256[0] for one in sound.heard[:2]]
+    assert hashes == [sha256(calls / f"{k}.wav") for k in (0, 1)]
     assert sound.marks[4:] == ["bad audio", "bad audio"]
     assert sound.heard[2].fatal(0) == "unreadable: no such file"

@@ -26,7 +26,12 @@ endef
 	$(call into_venv,bench)
 	@touch $@
 
-demo: .venv/.installed
+# Fast code is compiled for this machine once: half a minute that the first run would be silent for.
+.venv/.compiled: .venv/.installed
+	@$(BIN)/python -m spklink.cli.compile
+	@touch $@
+
+demo: .venv/.compiled
 	@$(BIN)/spklink demo -o demo-out
 
 test: .venv/.installed

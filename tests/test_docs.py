@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
@@ -62,6 +63,12 @@ def reference():
 
 def test_reference_is_up_to_date(reference):
     assert (ROOT / "docs" / "reference.md").read_text() == reference.reference()
+
+
+def test_the_manual_page_is_up_to_date(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = importlib.import_module("make_man")
+    assert page.PAGE.read_text() == page.manual()
 
 
 def test_every_option_is_explained():

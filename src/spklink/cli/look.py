@@ -3,10 +3,10 @@ evaluate, detect, check, entropy, simulate, paper. Their options are described i
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Unpack
 
+from spklink.cli.app import FINE, PROBLEMS
 from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
     CountedTable,
@@ -18,6 +18,7 @@ from spklink.settings import (
     ReportOptions,
     Results,
     Scores,
+    Shell,
     Simulation,
     Table,
     To,
@@ -41,7 +42,9 @@ def detect(
     as_json: Json = False,
     **options: Unpack[DetectOptions],
 ) -> None:
-    """How well the scores tell the same speaker from others: EER, Cllr, minimum costs."""
+    """How well scores tell the same speaker from others.
+
+    Equal error rate, Cllr, minimum costs."""
     from spklink.cli import measures, show
     from spklink.cli.asking import asked_table
     from spklink.runs.inputs import read_labels
@@ -57,7 +60,7 @@ def detect(
 
 
 def recognizers(model: Model = None, *, as_json: Json = False) -> None:
-    """Which recognizers there are, or what is understood of a network, tried on some sound."""
+    """Which recognizers there are; or a speaker network, tried."""
     from spklink.cli import show, summaries
     from spklink.runs import recognizers as source
 
@@ -83,7 +86,9 @@ def export(
     as_json: Json = False,
     **options: Unpack[ExportOptions],
 ) -> None:
-    """Write who speaks when in another format: Kaldi, Lhotse, RTTM, Praat, ELAN and others."""
+    """Write who speaks when for Kaldi, Lhotse, Praat, ELAN, …
+
+    RTTM, CTM, STM, tables as NIST has them, Parquet."""
     check_folder(folder)
     from spklink.cli import show, summaries
     from spklink.runs.export import export as run
@@ -97,7 +102,9 @@ def export(
 
 
 def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptions]) -> None:
-    """Write results as one page with figures: OUT/report.html, report.json, figures/."""
+    """Write results as one page with figures.
+
+    OUT/report.html, report.json, figures/."""
     from spklink.cli import show
     from spklink.report.write import write_report
     from spklink.runs.inputs import read_labels
@@ -121,7 +128,9 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
 
 
 def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateOptions]) -> None:
-    """Measure results against the truth (the paper's Tables 2 and 3), or against known channels."""
+    """Measure results against the truth, or known channels.
+
+    With a key the paper's Tables 2 and 3."""
     from spklink.cli import measures, show
     from spklink.runs import measure
     from spklink.runs.inputs import read_labels
@@ -146,7 +155,7 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
 def entropy(
     table: CountedTable = None, *, as_json: Json = False, **options: Unpack[EntropyOptions]
 ) -> None:
-    """Bits of uncertainty at the four levels of knowledge: the paper's Table 1."""
+    """Bits unknown before listening: the paper's Table 1."""
     from dataclasses import asdict
 
     from spklink.cli import measures, show
@@ -175,7 +184,7 @@ def entropy(
 def simulate(
     folder: Simulation, *, as_json: Json = False, **options: Unpack[SimulateOptions]
 ) -> None:
-    """Make a database with a known truth: conversations.csv, scores, key.csv."""
+    """Make a table, scores and the key of a database."""
     check_folder(folder)
     from spklink.cli import show, summaries
     from spklink.worlds import simulate as source
@@ -208,7 +217,7 @@ def simulate(
 
 
 def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
-    """The paper's three tables beside what this software computes."""
+    """The paper's three tables beside what is computed here."""
     from spklink.cli import measures, show
     from spklink.runs import paper as source
 
@@ -233,7 +242,7 @@ def init(
     as_json: Json = False,
     **options: Unpack[InitOptions],
 ) -> None:
-    """Write a first table, from a folder of recordings or from a corpus."""
+    """Write a first table of recordings, or of a corpus."""
     from spklink.cli import show
     from spklink.runs.init import in_words
     from spklink.runs.init import init as run
@@ -246,8 +255,10 @@ def init(
             show.text(line)
 
 
-def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:
-    """What a database looks like, what is odd about it, and what linking it would cost."""
+def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> int:
+    """Look at a table before listening, and what is wrong with it.
+
+    Cliques, what can be resolved, entropies, problems, what linking would cost."""
     from spklink.cli import show, summaries
     from spklink.cli.asking import asked_table
     from spklink.runs.check import check as run
@@ -258,5 +269,18 @@ def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions
         show.as_json(found)
     else:
         summaries.description(found)
-    if found["bad_recordings"]:
-        sys.exit(1)
+    return PROBLEMS if found["bad_recordings"] else FINE
+
+
+def completion(shell: Shell) -> None:
+    """Print what makes a shell complete commands and options.
+
+    bash and zsh: put the line below into ~/.bashrc or ~/.zshrc, with the name of the shell.
+
+    fish: spklink completion fish > ~/.config/fish/completions/spklink.fish
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    from spklink.cli.commands import COMPLETE
+
+    print(get_completion_script(prog_name="spklink", complete_var=COMPLETE, shell=shell))

@@ -38,7 +38,7 @@ class Columns:
 
     entries: tuple[tuple[str, tuple[str, ...]], ...] = ()
     pattern: str = ""  # of the names of recordings
-    strict: bool = False  # columns that are named must be there
+    strict: bool = False  # a table of conversations: columns that are named must be there
 
     @classmethod
     def parsed(cls, text: str | None, pattern: str | None = None) -> Columns:
@@ -126,8 +126,8 @@ def renamed(names: list[str], rows: Rows, columns: Columns) -> tuple[list[str], 
         rest = [k for k, name in enumerate(names) if k not in used and name not in roles]
         rows = _joined(rows, [*roles.values(), *([k] for k in rest)], len(names))
         names = [*roles, *(names[k] for k in rest)]
-    person = any(name in names for name in (PEOPLE, PERSON, "participant"))
-    if person and AUDIO in names and CONVERSATION not in names:
+    about_calls = columns.strict or PEOPLE in names
+    if about_calls and AUDIO in names and CONVERSATION not in names:
         rows = called_after(rows, names.index(AUDIO), len(names))
         names = [CONVERSATION, *names]
     return names, rows

@@ -12,7 +12,7 @@ OWN = "Options"
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you give": (
         *("columns", "encoding", "audio", "corpus", "component", "known", "claimed", "key"),
-        *("tracks", "turns"),
+        *("tracks", "turns", "enrol", "unlisted"),
         *("speakers", "attribute", "cue", "embeddings", "embedding_keys", "scores", "sides"),
         *("segments", "background", "calibration", "fallback"),
     ),

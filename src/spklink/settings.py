@@ -20,6 +20,7 @@ from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
 from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
+    Attributes,
     Beta,
     Blind,
     BudgetGb,
@@ -28,6 +29,7 @@ from spklink.shared_options import (
     Cue,
     EmbeddingKeys,
     Embeddings,
+    Enrol,
     Fallback,
     GivenScores,
     Kind,
@@ -44,11 +46,13 @@ from spklink.shared_options import (
     SavedFile,
     Seed,
     Sides,
+    Speakers,
     SplitSpeakers,
     TableFile,
     Tracks,
     TrustedLists,
     Turns,
+    Unlisted,
     Weight,
     Workers,
     WrongLists,
@@ -193,14 +197,11 @@ class LinkOptions(TypedDict, total=False):
     sides: Sides
     tracks: Tracks
     turns: Turns
-    speakers: Annotated[
-        TableFile,
-        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
-    ]
-    attribute: Annotated[
-        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
-    ]
+    speakers: Speakers
+    attribute: Attributes
     cue: Cue
+    enrol: Enrol
+    unlisted: Unlisted
     known: Known
     claimed: Claimed
     key: Annotated[

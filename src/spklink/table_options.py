@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, TypedDict
 
 from spklink.options import Option
-from spklink.shared_options import Tracks
+from spklink.shared_options import Attributes, Cue, Speakers, Tracks, Turns
 
 Columns = Annotated[
     str | None,
@@ -67,6 +67,10 @@ class CheckOptions(TypedDict, total=False):
     encoding: Encoding
     audio: AudioPattern
     tracks: Tracks
+    turns: Turns
+    speakers: Speakers
+    attribute: Attributes
+    cue: Cue
 
 
 class DetectOptions(TypedDict, total=False):

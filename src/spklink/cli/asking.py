@@ -18,7 +18,7 @@ Asked = TypeVar("Asked")
 def asked_table(table: str | PathLike[str], options: Asked) -> tuple[Any, Asked]:
     """The table, read once, and the options with the answer in them, so that results tell it."""
     from spklink.columns import Columns
-    from spklink.database.conversations import column_guess
+    from spklink.database.conversation_columns import column_guess
     from spklink.runs.inputs import reading
     from spklink.tables import read_table
 

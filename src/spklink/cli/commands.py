@@ -68,6 +68,7 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
     look.check: [
         "spklink check conversations.csv",
         "spklink check calls.xlsx --columns 'audio=Datei,participants=Sprecher A;Sprecher B'",
+        "spklink check conversations.csv --turns transcripts/",
     ],
     look.completion: ['eval "$(spklink completion bash)"'],
 }

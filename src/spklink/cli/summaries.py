@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ def assigned(found: Result, out: Path) -> None:
         _bits(summary, of_lists=found.seating is not None)
     if found.seating is not None:
         _tracks(summary)
+        _named(summary)
         _misfits(found, out)
     text(f"who is where: {out / 'assignments.csv'}")
     for note in found.notes:
@@ -74,6 +75,16 @@ def _tracks(found: dict[str, Any]) -> None:
     parts = [f"{count} {name}" for name, count in found["decisions"].items() if count]
     text(f"{counted(found['tracks'], 'track', thousands='')}: {', '.join(parts)}")
     text(_solved(found))
+
+
+def _named(found: dict[str, Any]) -> None:
+    """Who was named though no list names them."""
+    naming = found.get("naming")
+    if naming is not None:
+        text(
+            f"{counted(naming['tracks'], 'track')} with an open list: {naming['named']} named "
+            f"after somebody whose voice is known, of {naming['people']:,}"
+        )
 
 
 def _solved(found: dict[str, Any]) -> str:
@@ -165,6 +176,8 @@ def description(found: dict[str, Any]) -> None:
         f"{found['with_audio']} with audio, {found['with_prior']} with a prior, "
         + counted(found["groups"], "group", thousands="")
     )
+    for line in _other_evidence(found):
+        text(line)
     table(
         ["conversations a clique", "cliques", "unresolvable"],
         [(r["conversations"], r["cliques"], r["unresolvable"]) for r in found["by_size"]],
@@ -180,6 +193,22 @@ def description(found: dict[str, Any]) -> None:
         text(f"look at: {problem}")
     if not found["problems"]:
         text("no problems found")
+
+
+def _other_evidence(found: dict[str, Any]) -> Iterator[str]:
+    """What else than voices was given, in a line each."""
+    total = found["conversations"]
+    if "turns" in found:
+        turns = found["turns"]
+        yield f"turns: {turns['turns']} in {turns['conversations']} of {total} conversations"
+    for name, one in found.get("attributes", {}).items():
+        people = ", ".join(f"{count} {value}" for value, count in one["people"].items())
+        yield (
+            f"{name}: {people or 'nobody'}, {one['unknown']} not told; people differ in "
+            f"{one['differ']} of {total} conversations"
+        )
+    for name, count in found.get("cues", {}).items():
+        yield f"cue {name}: {count} of {total} conversations"
 
 
 def _levels(found: dict[str, Any]) -> None:

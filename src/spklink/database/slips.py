@@ -11,6 +11,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from spklink.errors import SpklinkError
+
+if TYPE_CHECKING:
+    from spklink.database.conversations import Conversations
 
 SHORTEST = 5  # letters of names that one letter may turn into another
 RARE = 2  # conversations of a name that may be a slip
@@ -35,9 +41,13 @@ SPOILT = (
 Met = Callable[[int, int], bool]
 
 
-def spoilt_numbers(names: Sequence[str]) -> list[int]:
-    """Names that are numbers of which a few digits are left: each may be many people's."""
-    return [k for k, name in enumerate(names) if "E+" in name and CUT.match(name)]
+def refuse_spoilt(table: Conversations) -> None:
+    """Refuse names that are numbers of which a few digits are left: each may be many people's."""
+    for k, name in enumerate(table.speakers):
+        if "E+" in name and CUT.match(name):
+            entry = table.people.tolist().index(k)
+            place = table.place(int(table.listing.conversation[entry]))
+            raise SpklinkError(f"{table.path}: {place}: {SPOILT.format(name)}")
 
 
 def slips(names: Sequence[str], calls: Sequence[int], met: Met) -> list[str]:

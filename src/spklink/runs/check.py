@@ -14,6 +14,7 @@ from spklink.database.slips import slips
 from spklink.measures.entropy import levels
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
+from spklink.runs.check_cues import describe_cues
 from spklink.runs.cost import cost_of
 from spklink.runs.inputs import read_inputs, reading
 from spklink.sound.places import located, refusal
@@ -28,10 +29,12 @@ def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     cost. `table` is a file, a DataFrame or rows."""
     asked = resolved(CheckOptions, options)
     inputs = read_inputs({"conversations": table, "tracks": asked["tracks"]}, how=reading(asked))
-    people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+    tracks = inputs.table("tracks")
+    people = read_conversations(inputs.table("conversations"), tracks, unlisted=True)
     bad = _bad_audio(people)
-    found = describe(people) | {"read_as": inputs.said(), "bad_recordings": bool(bad)}
-    found["problems"] += bad
+    others, problems = describe_cues(people, asked)
+    found = describe(people) | others | {"read_as": inputs.said(), "bad_recordings": bool(bad)}
+    found["problems"] += problems + bad
     return found | {"cost": cost_of(people) if any(people.audio) else None}
 
 

@@ -80,6 +80,10 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
         open=table.open[calls],
         diarized=[table.diarized[m] for m in chosen] if table.diarized else [],
         cues=_seats(table, table.cues, calls) if len(table.cues) else table.cues,
+        candidate=table.candidate[entries],
+        elsewhere=_seats(table, table.elsewhere, calls) if len(table.elsewhere) else table.cues[:0],
+        enrolled=int((calls >= table.asked).sum()),
+        channel=[table.channel[m] for m in chosen] if table.channel else [],
     )
 
 
@@ -172,14 +176,16 @@ class Part:
     def names(self, i: int) -> tuple[str, ...]:
         """Who is on the tracks of one conversation in the best state; empty where a track cannot be
         used. What was heard goes before what follows from it."""
-        return tuple(
-            "" if not usable else OTHERS if who < 0 else self.table.speakers[who]
-            for who, usable in zip(
-                self._speaker[self.table.sides.of(i)].tolist(),
-                self.usable[self.table.sides.of(i)].tolist(),
-                strict=True,
-            )
-        )
+        return tuple(self._names[self.table.sides.of(i)])
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """(sides,)"""
+        speakers = self.table.speakers
+        return [
+            "" if not usable else OTHERS if who < 0 else speakers[who]
+            for who, usable in zip(self._speaker.tolist(), self.usable.tolist(), strict=True)
+        ]
 
     @cached_property
     def track_figures(self) -> tuple[Floats, Floats, Floats]:
@@ -254,6 +260,7 @@ def solved(
         rate=rate,
         said=said_about(table, evidence.known),
         start=start,
+        near=start is not None,
         options=how,
     )
     return Part(calls, evidence, None, seating, usable)

@@ -51,8 +51,10 @@ from spklink.shared_options import (
     TableFile,
     Tracks,
     TrustedLists,
+    TruthIfKnown,
     Turns,
     Unlisted,
+    Verbal,
     Weight,
     Workers,
     WrongLists,
@@ -303,11 +305,9 @@ class ExportOptions(TypedDict, total=False):
 class ReportOptions(TypedDict, total=False):
     columns: Columns
     encoding: Encoding
-    key: Annotated[
-        TableFile,
-        Option("The truth, to measure the results against.", None, file=True, memory=True),
-    ]
+    key: TruthIfKnown
     claimed: Claimed
+    verbal: Verbal
     open: OpenPage
     workers: Workers
 

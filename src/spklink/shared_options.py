@@ -213,3 +213,14 @@ World = Annotated[
     str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
 ]
 Eer = Annotated[float, Option("Equal error rate of the scores, in per cent.", 7.0)]
+Verbal = Annotated[
+    str | None,
+    Option(
+        "Say in words, too, how strong evidence is: the scale of ENFSI (2015).",
+        None,
+        choices=("enfsi",),
+    ),
+]
+TruthIfKnown = Annotated[
+    TableFile, Option("The truth, to measure the results against.", None, file=True, memory=True)
+]

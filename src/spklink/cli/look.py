@@ -114,6 +114,7 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
             out,
             key=read_labels(options["key"], options),
             claimed=read_labels(options["claimed"], options),
+            verbal=options["verbal"],
             workers=options["workers"],
             stages=stages,
         )

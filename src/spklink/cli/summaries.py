@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spklink.cli.show import number, percent, table, text
-from spklink.words import counted
+from spklink.cli.show import number, table, text
+from spklink.words import chance_text, counted
 
 if TYPE_CHECKING:
     from spklink.runs.export import Exported
@@ -112,7 +112,7 @@ def _misfit(row: Sequence[Any]) -> str:
     calls, kind, _, listed, suggested, evidence = (str(part) for part in row)
     where = calls if len(calls) <= LONGEST else f"{calls[:LONGEST]}…"
     fits = f"; would fit: {_short(suggested)}" if suggested else ""
-    chance = percent(min(misfit_chance(row), 0.999))
+    chance = chance_text(misfit_chance(row))
     return f"{chance} {where}, {kind}: {_short(listed)} listed{fits}; {_short(evidence)}"
 
 

@@ -25,6 +25,7 @@ def provenance(results: Results) -> dict[str, Any]:
     run = results.run
     return {
         "command": command(run),
+        "of": run["command"],
         "notes": notes(run),
         "spklink": run["spklink"],
         "versions": run["versions"],

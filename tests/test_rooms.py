@@ -15,10 +15,11 @@ ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
     *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
-    *("world_options", "review_options", "table_options", "compare_options"),
-    *("option_groups", "settings"),
+    *("world_options", "review_options", "partition_options", "table_options"),
+    *("compare_options", "option_groups", "settings"),
     *("database", "formats", "sound", "corpora", "recognizers", "scores", "posterior"),
-    *("calibration", "cues", "measures", "worlds", "runs", "report", "review", "cli"),
+    *("calibration", "cues", "partitions", "measures", "worlds", "runs", "report", "review"),
+    "cli",
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {

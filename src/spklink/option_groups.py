@@ -12,13 +12,13 @@ OWN = "Options"
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you give": (
         *("columns", "encoding", "audio", "corpus", "component", "known", "claimed", "key"),
-        *("tracks", "turns", "enrol", "unlisted"),
-        *("speakers", "attribute", "cue", "embeddings", "embedding_keys", "scores", "sides"),
+        *("tracks", "turns", "level", "speakers", "pairs", "attribute", "cue", "embeddings"),
+        *("embedding_keys", "scores", "sides"),
         *("segments", "enrol", "background", "calibration", "fallback"),
     ),
     "What you get": (
         *("out", "folder", "to", "only", "join", "shortest", "all_pairs", "report", "open"),
-        *("verbal", "safe_csv", "npz", "as_json"),
+        *("verbal", "safe_csv", "npz", "as_json", "floor"),
     ),
     "How it listens": (
         *("recognizer", "preset", "speech", "components", "on_bad_audio", "min_speech", "cache"),
@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "link_wccn",
             "back_end",
         ),
-        *("weight", "beta", "method"),
+        *("weight", "beta", "method", "linkage", "threshold", "prior", "sweeps"),
     ),
     "Limits": ("budget_seconds", "budget_gb", "workers", "seed"),
 }

@@ -4,7 +4,7 @@ evaluate, detect, check, entropy, simulate, paper. Their options are described i
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from spklink.cli.app import FINE, PROBLEMS
 from spklink.errors import SpklinkError, check_folder
@@ -106,9 +106,14 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
 
     OUT/report.html, report.json, figures/."""
     from spklink.cli import show
+    from spklink.report.partition import write_partition_page
     from spklink.report.write import write_report
     from spklink.runs.inputs import read_labels
+    from spklink.runs.partition_folder import is_partition
 
+    if is_partition(out):
+        show.text(f"report: {write_partition_page(out)}")
+        return
     with show.stages_on_stderr() as stages:
         page = write_report(
             out,
@@ -135,8 +140,12 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
     from spklink.cli import measures, show
     from spklink.runs import measure
     from spklink.runs.inputs import read_labels
+    from spklink.runs.partition_folder import is_partition
 
     key, workers = read_labels(options["key"], options), options["workers"]
+    if is_partition(out):
+        _evaluate_partition(out, key, as_json=as_json)
+        return
     if key is None:
         with show.stages_on_stderr() as stages:
             found = measure.consistency(out, workers=workers, stages=stages)
@@ -151,6 +160,20 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
         show.as_json(result.as_json())
     else:
         measures.evaluation(result)
+
+
+def _evaluate_partition(out: Path, key: Any, *, as_json: bool) -> None:
+    from spklink.cli import partitions, show
+    from spklink.runs.partition_measure import evaluate_partition
+
+    if key is None:
+        raise SpklinkError("a partition is measured against the truth: give --key")
+    with show.stages_on_stderr() as stages:
+        found = evaluate_partition(out, key, stages=stages)
+    if as_json:
+        show.as_json(found.as_json())
+    else:
+        partitions.evaluated(found)
 
 
 def entropy(

@@ -73,11 +73,11 @@ def draw_all(numbers: Numbers) -> dict[str, tuple[str, bytes]]:
             if draw(figure, numbers):
                 figure.draw_without_rendering()  # sets the margins, once for both files
                 figure.set_layout_engine("none")
-                drawn[name] = _svg(figure), _pdf(figure)
+                drawn[name] = svg_of(figure), _pdf(figure)
     return drawn
 
 
-def _svg(figure: Figure) -> str:
+def svg_of(figure: Figure) -> str:
     out = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(out, format="svg", metadata=nothing)

@@ -37,13 +37,13 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     names = Names()
-    css, js = (_own("page.css"), _own("page.js"))
+    css, js = (own_file("page.css"), own_file("page.js"))
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        finalize=_visible,
+        finalize=visible,
     )
     environment.globals |= {
         "name": names.show,
@@ -91,12 +91,12 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
     )
 
 
-def _visible(value: Any) -> Any:
+def visible(value: Any) -> Any:
     """Whatever text the template puts out, so that no place can be forgotten."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _own(file: str) -> Markup:
+def own_file(file: str) -> Markup:
     return Markup((HERE / file).read_text(encoding="utf-8").strip())
 
 

@@ -15,7 +15,8 @@ from spklink.options import Option, command_words, plain
 from spklink.recognizers.table import is_network
 from spklink.report.results import Results
 from spklink.runs.stages import Stages
-from spklink.settings import COMMANDS, recognizers
+from spklink.settings import COMMANDS
+from spklink.shared_options import recognizers
 
 Run = dict[str, Any]  # the content of run.json
 TIMINGS = {"seconds": Each(float), "peak_memory_bytes": (int, None)}

@@ -115,13 +115,13 @@ def _read(folder: Path, asked: ExportOptions) -> _Source:
     read: Callable[[Path], Table] = without_marks if safe else Path
     marks = _marks(folder, table, asked["segments"], read)
     rows = _rows(folder / "assignments.csv", table, read)
-    whole = asked["only"] == "all"
+    whole, people = asked["only"] == "all", set(table.speakers)
     left_out = Counter(row["decision"] for row in rows if not _wanted(row, whole=whole))
     sides = [
         one
         for side, row in enumerate(rows)
         if _wanted(row, whole=whole)
-        for one in [_labelled(table, side, row, marks, asked)]
+        for one in [_labelled(table, side, row, marks, asked, people)]
     ]
     spoken = [one for one in sides if len(one.times)]
     return _Source(
@@ -183,6 +183,7 @@ def _labelled(
     row: Mapping[str, Any],
     marks: SpeechMarks,
     asked: ExportOptions,
+    people: set[str],
 ) -> LabelledSide:
     listed = row["speaker"] != OTHERS
     track = int(table.sides.position[side])
@@ -191,7 +192,7 @@ def _labelled(
     return LabelledSide(
         conversation=row["conversation"],
         track=track,
-        speaker=row["speaker"] if listed else _stranger(table, row["conversation"], track),
+        speaker=row["speaker"] if listed else _stranger(people, row["conversation"], track),
         listed=listed,
         probability=row["probability"],
         low=row["low"],
@@ -202,10 +203,10 @@ def _labelled(
     )
 
 
-def _stranger(table: Conversations, conversation: str, track: int) -> str:
+def _stranger(people: set[str], conversation: str, track: int) -> str:
     """Whoever is on a side without being listed: nobody else's name."""
     name = f"unknown-{conversation}-{track + 1}"
-    while name in table.speakers:
+    while name in people:
         name = f"unknown-{name}"
     return name
 

@@ -76,10 +76,12 @@ def test_a_cache_of_an_earlier_version_is_heard_once_more_for_them(linked, calls
     for name, about in list(store.listed()):
         kept = store.load(name)
         about.pop(SPEECH)
+        about.pop("lengths")
         store.write(name, about, {key: array.copy() for key, array in kept.arrays.items()})
     times = {path: path.stat().st_mtime_ns for path in store.folder.iterdir()}
     link(calls / "conversations.csv", tmp_path / "two", cache=linked / "cache")
     assert (tmp_path / "two" / "segments.csv").read_bytes() == expected
+    assert (tmp_path / "two" / "sides.csv").read_bytes() == (linked / "sides.csv").read_bytes()
     assert all(path.stat().st_mtime_ns > time for path, time in times.items())
     times = {path: path.stat().st_mtime_ns for path in store.folder.iterdir()}
     link(calls / "conversations.csv", tmp_path / "three", cache=linked / "cache")
@@ -102,6 +104,14 @@ def test_what_is_wrong_with_a_table_is_said_by_row(tmp_path, write):
     assert "row 4: 'x' is not a number of seconds" in str(error.value)
     assert "row 5: a segment from 2 s ends at 1 s" in str(error.value)
     assert "row 6" not in str(error.value)
+
+
+def test_rows_of_any_order_that_overlap(write):
+    table = make_conversations([("c1", "a", "b")])
+    text = "conversation,channel,start,end\nc1,2,5,6\nc1,1,3,4\nc1,1,0,2\nc1,1,1,1.5\nc1,2,6,7\n"
+    found = read_speech_marks(write("s.csv", text), table)
+    assert found.of_side(0).tolist() == [[0, 2000], [3000, 4000]]
+    assert found.of_side(1).tolist() == [[5000, 7000]]
 
 
 def test_written_and_read(tmp_path):

@@ -19,7 +19,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
 from spklink.database.sides import SideFinder
 from spklink.errors import SpklinkError, check_folder
-from spklink.formats.out.labelled import Labelled, LabelledSide
+from spklink.formats.out.labelled import Labelled, LabelledSide, is_elsewhere
 from spklink.formats.out.names import COLUMNS, Names
 from spklink.formats.out.table import writer
 from spklink.options import checked, described, resolved
@@ -115,13 +115,13 @@ def _read(folder: Path, asked: ExportOptions) -> _Source:
     read: Callable[[Path], Table] = without_marks if safe else Path
     marks = _marks(folder, table, asked["segments"], read)
     rows = _rows(folder / "assignments.csv", table, read)
-    whole = asked["only"] == "all"
+    whole, people = asked["only"] == "all", set(table.speakers)
     left_out = Counter(row["decision"] for row in rows if not _wanted(row, whole=whole))
     sides = [
         one
         for side, row in enumerate(rows)
         if _wanted(row, whole=whole)
-        for one in [_labelled(table, side, row, marks, asked)]
+        for one in [_labelled(table, side, row, marks, asked, people)]
     ]
     spoken = [one for one in sides if len(one.times)]
     return _Source(
@@ -183,6 +183,7 @@ def _labelled(
     row: Mapping[str, Any],
     marks: SpeechMarks,
     asked: ExportOptions,
+    people: set[str],
 ) -> LabelledSide:
     listed = row["speaker"] != OTHERS
     track = int(table.sides.position[side])
@@ -191,7 +192,7 @@ def _labelled(
     return LabelledSide(
         conversation=row["conversation"],
         track=track,
-        speaker=row["speaker"] if listed else _stranger(table, row["conversation"], track),
+        speaker=row["speaker"] if listed else _stranger(people, row["conversation"], track),
         listed=listed,
         probability=row["probability"],
         low=row["low"],
@@ -202,20 +203,23 @@ def _labelled(
     )
 
 
-def _stranger(table: Conversations, conversation: str, track: int) -> str:
+def _stranger(people: set[str], conversation: str, track: int) -> str:
     """Whoever is on a side without being listed: nobody else's name."""
     name = f"unknown-{conversation}-{track + 1}"
-    while name in table.speakers:
+    while name in people:
         name = f"unknown-{name}"
     return name
 
 
-def _about(table: Conversations) -> Callable[[str], tuple[tuple[Path, ...], int, bool]]:
+def _about(table: Conversations) -> Callable[[str], tuple[tuple[str, ...], int, bool]]:
     where, home = table.index(), table.path.parent
 
-    def about(name: str) -> tuple[tuple[Path, ...], int, bool]:
+    def place(file: str) -> str:
+        return file if is_elsewhere(file) else str(Path(home, file).resolve())
+
+    def about(name: str) -> tuple[tuple[str, ...], int, bool]:
         m = where[name]
-        files = tuple(Path(home, file).resolve() for file in table.audio[m] if file)
+        files = tuple(place(file) for file in table.audio[m] if file)
         return files, int(table.sides.counts[m]), bool(table.diarized)
 
     return about

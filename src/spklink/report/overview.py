@@ -112,8 +112,14 @@ def next_steps(results: Results) -> Numbers:
     if listen:
         steps.append(
             {
-                "text": "Listen to the conversations below, write what you hear into known.csv "
-                "(conversation,channel,speaker) and run it again.",
+                "text": "Listen to the conversations below and decide, on a page of this machine.",
+                "command": "spklink review .",
+            }
+        )
+        steps.append(
+            {
+                "text": "Or write what you hear into known.csv (conversation,channel,speaker) and "
+                "run it again.",
                 "command": f"{command(results.run, known=False)} --known known.csv",
             }
         )

@@ -114,6 +114,7 @@ Shell = Annotated[
     str, Option("Which shell.", choices=("bash", "zsh", "fish", "powershell"), argument="SHELL")
 ]
 To = Annotated[str, Option("The format.", choices=export_formats)]
+Linked = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
 ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]

@@ -14,6 +14,7 @@ from spklink.settings import (
     ExportOptions,
     ExportOut,
     Json,
+    Linked,
     Model,
     ReportOptions,
     Results,
@@ -79,7 +80,7 @@ def recognizers(model: Model = None, *, as_json: Json = False) -> None:
 
 
 def export(
-    out: Results,
+    out: Linked,
     folder: ExportOut,
     to: To,
     *,

@@ -126,7 +126,9 @@ def _with_corpus(
 def partition(
     table: Table, out: Out, *, as_json: Json = False, **options: Unpack[PartitionOptions]
 ) -> None:
-    """Find which sides are one person, where nobody is listed: calls without participants."""
+    """Find which sides are one person, where nobody is listed.
+
+    Calls without participants."""
     check_folder(out)
     from spklink.cli import partitions, show
     from spklink.report.partition import write_partition_page

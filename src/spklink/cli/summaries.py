@@ -85,6 +85,12 @@ def _named(found: dict[str, Any]) -> None:
             f"{counted(naming['tracks'], 'track')} with an open list: {naming['named']} named "
             f"after somebody whose voice is known, of {naming['people']:,}"
         )
+    unknown = found.get("unknown")
+    if unknown is not None and unknown["people"]:
+        text(
+            f"someone else is on {counted(unknown['of'], 'track')}: {unknown['tracks']:,} are of "
+            f"people who are heard again, under {unknown['people']:,} labels (unknown.csv)"
+        )
 
 
 def _solved(found: dict[str, Any]) -> str:

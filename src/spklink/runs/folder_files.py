@@ -23,6 +23,7 @@ from spklink.runs.rows import (
     method_rows,
     presence_rows,
 )
+from spklink.runs.unknown import UNKNOWN
 from spklink.scores.files import write_scores
 from spklink.tables import (
     csv_bytes,
@@ -52,6 +53,8 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
     if result.naming is not None:
         rows = result.naming.candidates.rows(result.conversations)
         write_csv(new / "candidates.csv", CANDIDATES, rows, safe=safe)
+    if result.unknown is not None:
+        write_csv(new / "unknown.csv", UNKNOWN, result.unknown.rows, safe=safe)
     for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
         write_csv(new / name, *of_cue, safe=safe)
 

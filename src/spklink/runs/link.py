@@ -70,6 +70,7 @@ from spklink.runs.sources import (
     trainer_of,
 )
 from spklink.runs.stages import Stages
+from spklink.runs.unknown import NOTHING_EARLIER, Earlier, earlier_labels
 from spklink.runs.unlisted import identified, lists_are_few, with_names
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
@@ -100,7 +101,7 @@ def link(
     folder = None if out is None else check_folder(out)
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
-        case = Case.read(table, asked, plan)
+        case = replace(Case.read(table, asked, plan), before=earlier_labels(folder))
     with _cache(asked["cache"], folder) as cache:
         result = _linked(case, plan, cache, asked, stages)
     if folder is not None:
@@ -165,6 +166,7 @@ class Case:
     known: Labels | None
     claims: Labels | None
     others: OtherEvidence
+    before: Earlier = NOTHING_EARLIER  # labels of people without a name, where there are results
 
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
@@ -245,7 +247,7 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
         voices = None if plan.silent else _voices(result, compared.scorer, sound)
     if voices is not None and asked["unlisted"] == NAME and vague(case.conversations).any():
         with stages.stage("naming who is not listed"):
-            result = with_names(result, voices, sound.usable, plan.rate, plan.how)
+            result = with_names(result, voices, sound.usable, plan.rate, plan.how, case.before)
     with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:

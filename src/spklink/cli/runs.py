@@ -218,6 +218,7 @@ def demo(out: DemoOut, **options: Unpack[DemoOptions]) -> None:
     with show.stages_on_stderr() as stages:
         page = write_report(results, result=found, evaluation=measured, key=key, stages=stages)
     show.text(f"report: {page}")
+    show.text(f"listen and decide:  spklink review {results}")
     if options["meetings"]:
         diarized = f"{made / 'mixed.csv'} --tracks {made / 'tracks.csv'}"
         show.text("the same on one channel, with a table of who speaks when:")

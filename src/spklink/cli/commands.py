@@ -20,8 +20,15 @@ from spklink.cli.talk import begin
 
 COMPLETE = "_SPKLINK_COMPLETE"  # how shells ask what may come next
 EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has their order
+    look.init: [
+        "spklink init recordings --audio '{caller}_{callee}_{date}.wav'",
+        "spklink init --corpus kaldi:data/train -o tables/conversations.csv",
+    ],
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
-    runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.link: [
+        "spklink link conversations.csv -o results --claimed claimed.csv",
+        "spklink link --corpus cgn:/data/CGN --component c -o results",
+    ],
     runs.partition: [
         "spklink partition conversations.csv -o who",
         "spklink partition conversations.csv --scores scores.csv --speakers 12 -o who",
@@ -64,6 +71,7 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
     look.check: [
         "spklink check conversations.csv",
+        "spklink check calls.xlsx --columns 'audio=Datei,participants=Sprecher A;Sprecher B'",
         "spklink check conversations.csv --turns transcripts/",
     ],
     look.completion: ['eval "$(spklink completion bash)"'],

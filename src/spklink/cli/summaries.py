@@ -53,7 +53,7 @@ def exported(found: Exported) -> None:
         text(f"{counted(found.silent, 'side')} with a name and without any speech")
     if found.changed:
         where = found.folder / "names.csv"
-        text(f"{counted(found.changed, 'name')} cannot stand in this format as they are: {where}")
+        text(f"{counted(found.changed, 'name')} written as this format can carry it: {where}")
 
 
 def _bits(found: dict[str, Any], *, of_lists: bool) -> None:
@@ -168,6 +168,8 @@ def calibration(found: dict[str, Any], out: Path) -> None:
 
 def description(found: dict[str, Any]) -> None:
     """The answer of `check`."""
+    from spklink.runs.cost import in_words
+
     most = found["most_calls"]
     tail = f"; {most['speaker']} has most conversations ({most['calls']})" if most else ""
     text(
@@ -188,6 +190,11 @@ def description(found: dict[str, Any]) -> None:
     )
     if found["levels"]:
         _levels(found)
+    for line in found["read_as"]:
+        text(line)
+    if found["cost"] is not None:
+        for line in in_words(found["cost"]):
+            text(line)
     for problem in found["problems"]:
         text(f"look at: {problem}")
     if not found["problems"]:

@@ -26,6 +26,7 @@ from spklink.options import checked, described, resolved
 from spklink.runs.export_folder import replaced
 from spklink.runs.folder import ANEW, read_people
 from spklink.runs.listening_files import SEGMENTS
+from spklink.runs.partition_folder import is_partition
 from spklink.runs.rows import ASSIGNMENTS, SETTLED
 from spklink.runs.stages import Stages
 from spklink.settings import ExportOptions, To, described_as
@@ -110,6 +111,8 @@ class _Source:
 
 
 def _read(folder: Path, asked: ExportOptions) -> _Source:
+    if is_partition(folder):
+        raise SpklinkError(f"{folder}: results of partition; export takes those of link and assign")
     run, table = read_people(folder)
     safe = bool(run["options"].get("safe_csv", False))
     read: Callable[[Path], Table] = without_marks if safe else Path

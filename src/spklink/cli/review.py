@@ -41,6 +41,7 @@ def queue(out: Results, *, as_json: Json = False, **options: Unpack[QueueOptions
     """What to listen to next, why, and how many listens it takes."""
     from spklink.cli import show
     from spklink.review.desk import Desk
+    from spklink.runs.questions import percent
 
     with show.stages_on_stderr() as stages:
         desk = Desk.open(
@@ -57,13 +58,16 @@ def queue(out: Results, *, as_json: Json = False, **options: Unpack[QueueOptions
         show.as_json({"progress": progress.as_json(), "queue": rows})
         return
     _progress(progress, options["certainty"])
+    if not found:
+        show.text("there is nothing to listen to")
+        return
     columns = ("conversation", "sure", "bits", "settles", "question", "why")
     show.table(
         columns,
         [
             (
                 one.conversation,
-                show.percent(one.probability),
+                percent(one.probability),
                 show.number(one.bits, 2),
                 show.number(one.settles, 1),
                 one.question,

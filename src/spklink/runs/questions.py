@@ -110,7 +110,7 @@ def open_question(
         ask = f"Is this {named[1]} on {table.track_name(m, named[0])}?"
     if not resolvable:
         others = f" in all {calls} calls" if calls > 1 else ""
-        return Question(UNRESOLVABLE, f"voices cannot tell: the same people{others}", ask)
+        return Question(UNRESOLVABLE, f"the same people{others}: no voice can tell", ask)
     settles = board.settles[m]
     more = f"; settles {settles:.1f} on average" if settles >= 1.05 else ""
     return Question(OPEN, f"{percent(float(board.chance[m]))} sure{more}", ask)

@@ -13,15 +13,17 @@ SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
-    *("onnx_files", "threads", "processes", "cache", "options", "shared_options", "settings"),
+    *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
+    *("world_options", "review_options", "settings"),
     *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
-    *("cues", "measures", "worlds", "runs", "report", "cli"),
+    *("cues", "measures", "worlds", "runs", "report", "review", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {
     "spklink.posterior.inference.table",
     "spklink.calibration.table",
     "spklink.recognizers.table",
+    "spklink.formats.out.table",
 }
 MODULES = sorted(SOURCE.rglob("*.py"))
 

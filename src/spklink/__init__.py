@@ -1,7 +1,8 @@
 """spklink: who is on which channel of every two-channel call, with probabilities one can trust.
 
 Jobs, as on the command line: link, assign, compare, calibrate, evaluate, consistency, detect,
-write_report, check, simulate, load. Pieces to build on: tables, links, cliques, models, posteriors.
+write_report, export, check, simulate, load. Pieces to build on: tables, links, cliques, models,
+posteriors.
 The names load on first use, so that importing the package (and `spklink --help`) is instant.
 """
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from spklink.runs.calibrate import calibrate as calibrate
     from spklink.runs.check import check as check
     from spklink.runs.compare import compare as compare
+    from spklink.runs.export import export as export
     from spklink.runs.folder import load as load
     from spklink.runs.link import link as link
     from spklink.runs.measure import consistency as consistency
@@ -66,6 +68,7 @@ else:  # where each name is; a test holds this against the lines above
         "calibrate": "runs.calibrate",
         "check": "runs.check",
         "compare": "runs.compare",
+        "export": "runs.export",
         "load": "runs.folder",
         "link": "runs.link",
         "consistency": "runs.measure",
@@ -107,6 +110,7 @@ __all__ = [
     "consistency",
     "detect",
     "evaluate",
+    "export",
     "find_cliques",
     "find_links",
     "levels",

@@ -13,16 +13,18 @@ from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
 from spklink.options import command_words as command_words
 from spklink.options import described as described
+from spklink.options import described_as as described_as
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
     Beta,
+    Blind,
     BudgetGb,
     BudgetSeconds,
     Claimed,
     Cue,
-    Eer,
     EmbeddingKeys,
     Embeddings,
     Fallback,
@@ -33,6 +35,10 @@ from spklink.shared_options import (
     Method,
     MinSpeech,
     OnBadAudio,
+    OpenPage,
+    Order,
+    Port,
+    Reviewer,
     SafeCsv,
     SavedFile,
     Seed,
@@ -44,20 +50,24 @@ from spklink.shared_options import (
     Turns,
     Weight,
     Workers,
-    World,
     WrongLists,
 )
 from spklink.shared_options import File as File
+from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 LABELFREE, NONE = "labelfree", "none"
-MOST_SIMULATED = 10**6  # conversations or databases: more take days, and more memory than there is
-MOST_COUNTED = 10**9  # conversations whose entropies are computed: floats tell no more apart
 
 
 def recognizers() -> tuple[str, ...]:
     from spklink.recognizers.table import RECOGNIZERS
 
     return tuple(RECOGNIZERS)
+
+
+def export_formats() -> tuple[str, ...]:
+    from spklink.formats.out.table import names
+
+    return names()
 
 
 # What commands take beside the options of the library.
@@ -79,6 +89,8 @@ Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
 ]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
+To = Annotated[str, Option("The format.", choices=export_formats)]
+ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
 Truth = Annotated[Path, Option("The truth: conversation,channel,speaker.", file=True)]
@@ -290,13 +302,48 @@ class DemoOptions(TypedDict, total=False):
     seed: Seed
 
 
+class ExportOptions(TypedDict, total=False):
+    only: Annotated[
+        str,
+        Option(
+            "What is settled, or all that has a name, with its probability.",
+            "settled",
+            choices=("settled", "all"),
+        ),
+    ]
+    segments: Annotated[
+        TableFile,
+        Option(
+            "Who speaks when instead of OUT/segments.csv: conversation,channel,start,end.",
+            None,
+            file=True,
+            memory=True,
+        ),
+    ]
+    join: Annotated[
+        float, Option("Join segments with a pause of fewer seconds between them.", 0.0, least=0.0)
+    ]
+    shortest: Annotated[
+        float, Option("Leave out segments of fewer seconds (after joining).", 0.0, least=0.0)
+    ]
+
+
 class ReportOptions(TypedDict, total=False):
     key: Annotated[
         TableFile,
         Option("The truth, to measure the results against.", None, file=True, memory=True),
     ]
     claimed: Claimed
-    open: Annotated[bool, Option("Show the page in a browser.", False)]
+    open: OpenPage
+    workers: Workers
+
+
+class ReviewOptions(TypedDict, total=False):
+    port: Port
+    blind: Blind
+    reviewer: Reviewer
+    order: Order
+    open: OpenPage
     workers: Workers
 
 
@@ -312,49 +359,6 @@ class EvaluateOptions(TypedDict, total=False):
         ),
     ]
     workers: Workers
-
-
-class EntropyOptions(TypedDict, total=False):
-    conversations: Annotated[
-        int | None, Option("Number of two-sided conversations.", None, most=MOST_COUNTED)
-    ]
-    speakers: Annotated[int | None, Option("Number of speakers.", None, most=2 * MOST_COUNTED)]
-
-
-class SimulateOptions(TypedDict, total=False):
-    shape: Annotated[
-        str,
-        Option(
-            "Who talks to whom.", "cgn", choices=("cgn", "pairs", "star", "network", "meetings")
-        ),
-    ]
-    conversations: Annotated[
-        int | None,
-        Option("Number of them, else 348 (cgn), 696 (pairs), 100.", None, most=MOST_SIMULATED),
-    ]
-    people: Annotated[
-        int | None, Option("People of all meetings, else 30.", None, least=2, most=MOST_SIMULATED)
-    ]
-    tracks: Annotated[
-        str | None, Option("Tracks a meeting, fewest and most (3-6), or one number.", None)
-    ]
-    missing: Annotated[float, Option("Share of the people at meetings who are not listed.", 0.0)]
-    absent: Annotated[float, Option("Share of names for which one more is listed, not there.", 0.0)]
-    placeholders: Annotated[float, Option("Share of the people at meetings listed as ?.", 0.0)]
-    split: Annotated[float, Option("Share of the people at meetings who are on two tracks.", 0.0)]
-    world: World
-    eer: Eer
-    seed: Seed
-    npz: Annotated[bool, Option("Write scores.npz, not scores.csv.", False)]
-
-
-class PaperOptions(TypedDict, total=False):
-    databases: Annotated[
-        int, Option("Simulated databases, one a seed.", 300, least=1, most=MOST_SIMULATED)
-    ]
-    world: World
-    eer: Eer
-    seed: Seed
 
 
 class CheckOptions(TypedDict, total=False):
@@ -373,7 +377,11 @@ COMMANDS: dict[str, type] = {
     "detect": NoOptions,
     "recognizers": NoOptions,
     "demo": DemoOptions,
+    "export": ExportOptions,
     "report": ReportOptions,
+    "review": ReviewOptions,
+    "queue": QueueOptions,
+    "decisions": DecisionsOptions,
     "evaluate": EvaluateOptions,
     "entropy": EntropyOptions,
     "simulate": SimulateOptions,

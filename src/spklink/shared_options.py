@@ -151,6 +151,29 @@ Method = Annotated[
 ]
 BudgetSeconds = Annotated[float, Option("Predicted seconds one clique may cost.", 60.0)]
 BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4.0)]
+ORDERS = ("fewest", "paper", "uncertain", "random")
+Order = Annotated[
+    str,
+    Option(
+        "What to listen to first: what needs the fewest listens, the paper's order, the least "
+        "certain, or any.",
+        "fewest",
+        choices=ORDERS,
+    ),
+]
+OpenPage = Annotated[bool, Option("Show the page in a browser.", False)]
+Port = Annotated[int, Option("Port on this machine; 0 is any that is free.", 0, least=0)]
+Blind = Annotated[
+    bool,
+    Option(
+        "Hide what the system thinks until the person has decided, and count how often the two "
+        "agree.",
+        False,
+    ),
+]
+Reviewer = Annotated[
+    str | None, Option("Who decides; else the name this computer knows you by.", None)
+]
 Workers = Annotated[
     int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
 ]

@@ -15,10 +15,11 @@ from spklink import SpklinkError
 from spklink.cache import Store
 from spklink.database.conversations import make_conversations, read_conversations
 from spklink.database.sides import numbered
+from spklink.sound.background_speech import hear_background
 from spklink.sound.chunks import changed
 from spklink.sound.features import DEFAULT
 from spklink.sound.front_end import Side
-from spklink.sound.listening import hear, hear_background, load_array
+from spklink.sound.listening import hear, load_array
 from spklink.sound.waveform import Waveform
 
 RATE = 8000

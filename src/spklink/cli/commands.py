@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spklink.cli import look, runs
+from spklink.cli import look, review, runs
 from spklink.cli.parameters import parsed
 
 EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
@@ -24,9 +24,23 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     look.detect: ["spklink detect conversations.csv --scores scores.csv --key key.csv --json"],
     look.recognizers: ["spklink recognizers model.onnx", "spklink recognizers"],
     runs.demo: ["spklink demo", "spklink demo --meetings -o meetings-out"],
+    look.export: [
+        "spklink export results -o textgrids --to textgrid",
+        "spklink export results -o data --to kaldi --only all",
+    ],
     look.report: [
         "spklink report results --open",
         "spklink report results --key key.csv --claimed claimed.csv",
+    ],
+    review.review: [
+        "spklink review results",
+        "spklink review results --blind --reviewer anna",
+    ],
+    review.queue: ["spklink queue results", "spklink queue results --order paper --count 50"],
+    review.decisions: [
+        "spklink decisions results",
+        "spklink decisions results -o handed-over --claimed claimed.csv",
+        "spklink decisions handed-over/log.jsonl",
     ],
     look.evaluate: ["spklink evaluate results --key key.csv --json"],
     look.entropy: [

@@ -1,5 +1,5 @@
-"""Commands that look at something or make something to look at: recognizers, report, evaluate,
-detect, check, entropy, simulate, paper. What their options are is written in `settings`."""
+"""Commands that look at something or make something to look at: recognizers, export, report,
+evaluate, detect, check, entropy, simulate, paper. Their options are described in `settings`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
     CheckOptions,
     CountedTable,
-    EntropyOptions,
     EvaluateOptions,
+    ExportOptions,
+    ExportOut,
     Json,
     Model,
-    PaperOptions,
     ReportOptions,
     Results,
     Scores,
-    SimulateOptions,
     Simulation,
     Table,
+    To,
     Truth,
 )
+from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 
 def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -> None:
@@ -54,6 +55,27 @@ def recognizers(model: Model = None, *, as_json: Json = False) -> None:
         show.as_json(found.as_json())
     else:
         summaries.network(found)
+
+
+def export(
+    out: Results,
+    folder: ExportOut,
+    to: To,
+    *,
+    as_json: Json = False,
+    **options: Unpack[ExportOptions],
+) -> None:
+    """Write who speaks when in another format: Kaldi, Lhotse, RTTM, Praat, ELAN and others."""
+    check_folder(folder)
+    from spklink.cli import show, summaries
+    from spklink.runs.export import export as run
+
+    with show.stages_on_stderr() as stages:
+        found = run(out, folder, to, stages=stages, **options)
+    if as_json:
+        show.as_json(found.as_json())
+    else:
+        summaries.exported(found)
 
 
 def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptions]) -> None:

@@ -20,9 +20,14 @@ WIDTH = 120  # of tables that go to a file or a pipe
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "", left: int = 1
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str = "",
+    left: int = 1,
+    right: Sequence[str] | None = None,
 ) -> None:
-    """Print aligned columns; the first `left` are text, the others numbers."""
+    """Print aligned columns; the first `left` are text, the others numbers, or those of `right`."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -30,7 +35,8 @@ def table(
     head = escape(for_screen(title)) or None
     made = Table(box=box.SIMPLE_HEAD, title=head, title_justify="left", pad_edge=False)
     for k, name in enumerate(columns):
-        made.add_column(_plain(name), justify="left" if k < left else "right", no_wrap=True)
+        number = k >= left if right is None else name in right
+        made.add_column(_plain(name), justify="right" if number else "left", no_wrap=True)
     for row in rows:
         made.add_row(*(_plain(value) for value in row))
     _console().print(made)

@@ -10,10 +10,12 @@ from spklink.cli.show import number, percent, table, text
 from spklink.words import counted
 
 if TYPE_CHECKING:
+    from spklink.runs.export import Exported
     from spklink.runs.recognizers import Tried
     from spklink.runs.result import Result
     from spklink.worlds.simulate import Simulation
 
+UNNAMED = frozenset({"unusable"})  # decisions about sides that have no name
 FEW = 5  # misfits that are told at once
 LONGEST = 160  # letters of each part of them
 
@@ -33,6 +35,24 @@ def assigned(found: Result, out: Path) -> None:
     text(f"who is where: {out / 'assignments.csv'}")
     for note in found.notes:
         text(f"note: {note}")
+
+
+def exported(found: Exported) -> None:
+    """What `export` wrote."""
+    hours = f"{found.hours:.2f} hours" if found.hours >= 0.1 else f"{3600 * found.hours:.0f} s"
+    sides, segments = counted(found.sides, "side"), counted(found.segments, "segment")
+    text(f"{segments} of {sides}, {hours} of speech: {found.folder}")
+    if found.left_out:
+        parts = ", ".join(f"{count} {name}" for name, count in found.left_out.items())
+        more = (
+            " (--only all writes those that have a name)" if set(found.left_out) - UNNAMED else ""
+        )
+        text(f"left out: {counted(sum(found.left_out.values()), 'side')}, {parts}{more}")
+    if found.silent:
+        text(f"{counted(found.silent, 'side')} with a name and without any speech")
+    if found.changed:
+        where = found.folder / "names.csv"
+        text(f"{counted(found.changed, 'name')} cannot stand in this format as they are: {where}")
 
 
 def _bits(found: dict[str, Any], *, of_lists: bool) -> None:

@@ -39,6 +39,7 @@ class Said:
     person: Ints  # (N,) index into `speakers`, STRANGER for whoever is not listed there
     probability: Floats  # (N,)
     names: list[str]  # (N,) as they are written, also of people who are not listed
+    heard: frozenset[int] = frozenset()  # conversations that somebody listened to: beyond doubt
 
     def __len__(self) -> int:
         return len(self.names)

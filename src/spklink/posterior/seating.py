@@ -281,7 +281,7 @@ def said_about(table: Conversations, known: Labels | None) -> list[Said]:
     ):
         listed = table.people[table.listing.of(m)].tolist()
         place = listed.index(person) if person in listed else STRANGER
-        found.append(Said(m, track, place, chance))
+        found.append(Said(m, track, place, chance, heard=m in said.heard))
     return found
 
 

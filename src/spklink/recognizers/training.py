@@ -25,7 +25,8 @@ from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
-from spklink.sound.listening import Heard, Sound, Tell, hear_background, load_array
+from spklink.sound.background_speech import hear_background
+from spklink.sound.listening import Heard, Sound, Tell, load_array
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]

@@ -36,10 +36,10 @@ from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import Rate
 from spklink.posterior.posterior import Options
 from spklink.posterior.seating import Seating
-from spklink.runs.claims import SUSPECTS, read_suspects
 from spklink.runs.cues import about_cues, cue_files, read_cue_terms
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Given, Inputs, read_inputs
+from spklink.runs.listening_files import LINK_FILES, read_listening, write_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.result import Listening, Result
 from spklink.runs.rows import (
@@ -56,8 +56,6 @@ from spklink.runs.stages import Stages
 from spklink.scores.files import read_pairs, read_scores, write_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
-from spklink.sound.listening import PROBLEMS
-from spklink.sound.speech_table import read_speech_table, write_speech_table
 from spklink.tables import (
     SEPARATOR,
     Content,
@@ -79,7 +77,6 @@ FILES = (
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
     *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
 )
-LINK_FILES = ("sides.csv", "problems.csv", "suspects.csv")
 REPORTS = ("report.html", "report.json")
 RUN_FILE = "run.json"
 ANEW = "make the results anew"
@@ -145,8 +142,9 @@ def _write_files(result: Result, new: Path, folder: Path) -> None:
     for name, content in _copies(result, folder).items():
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
-    _write_listening(result, new)
     safe, seating = _safe(result.options), result.seating
+    if result.listening is not None:
+        write_listening(result.listening, result.conversations, new, safe=safe)
     write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
     if result.solution is not None:
         write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
@@ -191,16 +189,6 @@ def _write_scores(result: Result, folder: Path) -> None:
     if result.raw is not None and result.calibration is not None:
         write_scores(folder / "scores.npz", table, result.raw)
         write_json(folder / "calibration.json", result.calibration)
-
-
-def _write_listening(result: Result, folder: Path) -> None:
-    if result.listening is None:
-        return
-    heard, table, safe = result.listening, result.conversations, _safe(result.options)
-    write_speech_table(folder / "sides.csv", table, heard.speech, safe=safe)
-    write_csv(folder / "problems.csv", PROBLEMS, heard.problems, safe=safe)
-    if heard.suspects is not None:
-        write_csv(folder / "suspects.csv", SUSPECTS, heard.suspects, safe=safe)
 
 
 def _safe(options: Mapping[str, Any]) -> bool:
@@ -261,10 +249,19 @@ def read_evidence(folder: Path) -> Evidence:
     return _evidence(folder, run, _inputs(folder, run))
 
 
-def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
-    weight = _weight(folder / "run.json", run["weight"])
+def read_people(folder: Path) -> tuple[dict[str, Any], Conversations]:
+    """The run.json of a folder, and its table of conversations."""
+    run = read_run(folder)
+    return run, _people(folder, run, _inputs(folder, run))
+
+
+def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
     table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
-    table = with_splits(table, _options(run, folder)["split_speakers"])
+    return with_splits(table, _options(run, folder)["split_speakers"])
+
+
+def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
+    weight, table = _weight(folder / "run.json", run["weight"]), _people(folder, run, inputs)
     known = inputs.table("known")
     links = find_links(table, consecutive=weight.consecutive)
     scores = read_scores(folder / "llrs.npz", table, links)
@@ -390,11 +387,4 @@ def _raw(folder: Path, table: Conversations) -> SideScores | None:
 def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
     if run["command"] != "link":
         return None
-    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
-    suspects = _there(folder / "suspects.csv")
-    return Listening(
-        speech=read_speech_table(read(folder / "sides.csv"), table, unknown=True),
-        problems=read_cells(read(folder / "problems.csv"), dict.fromkeys(PROBLEMS, str)),
-        recognizer=run["recognizer"],
-        suspects=None if suspects is None else read_suspects(read(suspects), table),
-    )
+    return read_listening(folder, run["recognizer"], table, safe=_safe(run["options"]))

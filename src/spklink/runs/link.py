@@ -337,6 +337,7 @@ def _listening(result: Result, case: Case, plan: Plan, source: Source) -> Listen
         suspects=None
         if claims is None
         else suspects_of(table, result.solution, result.seating, claims),
+        marks=source.sound.speech(),
     )
 
 

@@ -24,6 +24,7 @@ from spklink.runs.rows import ASSIGNMENTS, DECISIONS, assignment_rows, decisions
 from spklink.runs.stages import Stages
 from spklink.scores.needed import SideScores, needed_and
 from spklink.shown import Rows, Shown
+from spklink.sound.speech_marks import SpeechMarks
 from spklink.sound.speech_table import SpeechTable
 
 
@@ -35,6 +36,7 @@ class Listening:
     problems: list[Sequence[Any]]  # rows of problems.csv
     recognizer: dict[str, Any]  # what compared the voices, for run.json
     suspects: list[Sequence[Any]] | None  # rows of suspects.csv; None where nothing was claimed
+    marks: SpeechMarks | None = None  # where every side speaks; None where nobody listened
 
 
 @dataclass(frozen=True, repr=False)

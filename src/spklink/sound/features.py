@@ -39,6 +39,7 @@ from spklink.sound.speech import (
     speech_frames,
     speech_seconds,
 )
+from spklink.sound.speech_marks import runs_of
 
 VERSION = 2  # of the features: a change makes cached ones worthless
 WARPED = 4096  # rows warped at a time
@@ -71,7 +72,9 @@ class Cepstra(Framing):
         spoken = find_speech(files, tracks, self, block_seconds, turns)
         features = _features(spoken.chunks(), spoken.kept, self, files[0])
         sides = [
-            Side(warp(rows, self.warping), speech_seconds(kept), seconds, level)
+            Side(
+                warp(rows, self.warping), speech_seconds(kept), seconds, level, speech=runs_of(kept)
+            )
             for rows, kept, seconds, level in zip(
                 features, spoken.kept, spoken.seconds, spoken.levels, strict=True
             )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from spklink.database.segments import Turns
 from spklink.sound.audio import Problem
+from spklink.sound.speech_marks import Runs
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Side:
     seconds: float  # of the track
     levels: NDArray[np.uint8] | None = None  # (frames,) of all of it, see `levels`
     sound: str = ""  # the hash of its sound, where the array is no good for that
+    speech: Runs | None = None  # which of its frames are speech, see `speech_marks`
 
 
 class FrontEnd(Protocol):

@@ -27,21 +27,29 @@ from spklink.database.segments import Turns
 from spklink.database.sides import Numbering
 from spklink.errors import SpklinkError, problems_in
 from spklink.processes import Died, in_processes
+from spklink.sound.copies import with_copies
 from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.levels import Level, levels_of, load_levels
+from spklink.sound.speech_marks import (
+    Runs,
+    SpeechMarks,
+    kept_runs,
+    known_runs,
+    listed,
+    segments_of,
+)
 from spklink.sound.speech_table import SpeechTable
 from spklink.tables import SEPARATOR
 
 VERSION = 4  # of the files in the cache
-COPY_SECONDS = 1.0  # of speech: what is shorter may be equal by chance
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting several costs more than it saves
 Tell = Callable[[int, int], None]
 Singles = NDArray[np.float32]
 KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds")  # beside the arrays
+SPEECH = "speech"  # the runs of its speech frames, in what is said about a recording
 CHANGED = "the file changed while it was read; run again"
 PROBLEMS = ("conversation", "channel", "file", "problem")
-SOUNDS = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"})
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,8 @@ class Heard:
     problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
     sha256: tuple[str, ...]  # of each file; "" where there is none
     sounds: tuple[str, ...]  # (K,) hashes of the arrays: a channel's own, whatever its file
+    # (K,) where they speak; None where a front end does not tell
+    speech: tuple[Runs, ...] | None = field(default=None, compare=False, repr=False)
     job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
 
     def fatal(self, channel: int) -> str | None:
@@ -107,6 +117,12 @@ class Sound:
         """How loud the tracks of a recording are, frame by frame; nothing where nobody knows."""
         return load_levels(self.store, self.heard[m])
 
+    def speech(self) -> SpeechMarks | None:
+        """Where all sides speak; None where nobody listened, or a front end does not tell."""
+        if any(one.speech is None for one in self.heard):
+            return None
+        return SpeechMarks.of(segments_of(runs) for one in self.heard for runs in one.speech or ())
+
     def table(self) -> SpeechTable:
         """What is written about the sides."""
         hashes = [one.hash_of(k) for one in self.heard for k in range(len(one.frames))]
@@ -149,7 +165,7 @@ def hear(
         spoken = zip(jobs, conversations.diarized, strict=True)
         jobs = [replace(job, turns=one.turns) for job, one in spoken]
     store = Store(folder)
-    heard = _with_copies(conversations, listen_all(jobs, store, workers=workers, tell=tell))
+    heard = with_copies(conversations, listen_all(jobs, store, workers=workers, tell=tell))
     fatal = [text for m, one in enumerate(heard) for text in _fatal(conversations, m, one)]
     if fatal and not skip_bad:
         remedy = "mend or remove these recordings, or use --on-bad-audio skip"
@@ -181,30 +197,6 @@ def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
             yield f"{conversations.place(m)}: {conversations.ids[m]}{channel}: {text} ({file})"
 
 
-def _with_copies(conversations: Conversations, heard: list[Heard]) -> list[Heard]:
-    """Recordings of which a channel is in two rows know of it. Neither row is the right one: the
-    voices of a copy say nothing, and would be taken for the surest link of all."""
-    where: dict[str, list[tuple[int, int]]] = {}
-    for m, one in enumerate(heard):
-        for track, own in enumerate(one.sounds):
-            if own and one.speech_seconds[track] >= COPY_SECONDS and not one.fatal(track):
-                where.setdefault(own, []).append((m, track))
-    found: dict[int, list[tuple[int | None, bool, str]]] = {}
-    for places in where.values():
-        for m, track in places:
-            other = next(((n, k) for n, k in places if n != m), None)
-            if other is not None:
-                found.setdefault(m, []).append((track, True, _copy_of(conversations, *other)))
-    return [
-        replace(one, problems=(*one.problems, *found.get(m, ()))) for m, one in enumerate(heard)
-    ]
-
-
-def _copy_of(conversations: Conversations, m: int, track: int) -> str:
-    place = f"{conversations.place(m)}, conversation {conversations.ids[m]!r}"
-    return f"twice: the same sound as channel {track + 1} of {place}; keep one of the two"
-
-
 def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
     """The files of every conversation; a conversation without any is an error."""
     missing = [
@@ -226,37 +218,6 @@ def problem_rows(
         for channel, _, text in one.problems:
             place = "" if channel is None else channel + 1
             yield conversations.ids[m], place, SEPARATOR.join(conversations.audio[m]), text
-
-
-# --- background speech ----------------------------------------------------------------------------
-
-
-def hear_background(
-    background: Path,
-    front_end: FrontEnd,
-    store: Store,
-    *,
-    skip_bad: bool = False,
-    workers: int = 1,
-    tell: Tell | None = None,
-) -> list[Heard]:
-    """All sound files below a folder, in order of their names, whatever channels they have. One
-    without any good channel is an error or, if asked for, left out."""
-    files = sorted(path for path in background.rglob("*") if path.suffix.lower() in SOUNDS)
-    if not files:
-        raise SpklinkError(f"{background}: no sound files to use as background")
-    jobs = [Job((path,), None, front_end, store.folder) for path in files]
-    heard = listen_all(jobs, store, workers=workers, tell=tell)
-    bad = [all(one.fatal(k) for k in range(len(one.frames))) for one in heard]
-    if all(bad) or (any(bad) and not skip_bad):
-        named = [
-            f"{path.relative_to(background)}: {one.fatal(0)}"
-            for path, one, wrong in zip(files, heard, bad, strict=True)
-            if wrong
-        ]
-        remedy = "mend or remove these files, or use --on-bad-audio skip"
-        raise problems_in(background, named, "" if all(bad) else remedy)
-    return [one for one, wrong in zip(heard, bad, strict=True) if not wrong]
 
 
 # --- one recording after the other ----------------------------------------------------------------
@@ -301,16 +262,28 @@ def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, No
 def listen(job: Job) -> Listened:
     """What one recording sounds like, from the cache or from the sound."""
     store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
-    heard = _cached(store, _key(job, prints))
+    heard, old = _cached(store, _key(job, prints))
+    if heard is None and old is not None:
+        heard = _with_speech(job, store, old)
     if heard is None:
         heard = _hear(job, prints, store)
     return heard, store.damaged
 
 
+def _with_speech(job: Job, store: Store, old: Heard) -> Heard | None:
+    """What a version kept that did not keep where people speak, with that."""
+    kept = store.load(old.key)
+    if kept is None:
+        return None
+    runs = kept_runs(job, len(old.frames))
+    store.write(old.key, kept.about | {SPEECH: listed(runs)}, kept.arrays)
+    return replace(old, speech=runs)
+
+
 def _remembered(job: Job) -> tuple[Heard | None, set[str]]:
     """The same, from the cache alone."""
     store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
-    return _cached(store, _key(job, prints)), store.damaged
+    return _cached(store, _key(job, prints))[0], store.damaged
 
 
 def _key(job: Job, prints: list[Fingerprint]) -> str:
@@ -344,8 +317,9 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),
         tuple(one.sha256 for one in prints),
         tuple(side.sound or _sound_hash(side.array) for side in sides),
+        known_runs([side.speech for side in sides]),
     )
-    about = {name: getattr(heard, name) for name in KEPT}
+    about = {name: getattr(heard, name) for name in KEPT} | {SPEECH: listed(heard.speech)}
     arrays = {"sides": np.concatenate([side.array for side in sides])}
     store.write(heard.key, about, arrays | levels_of(sides))
     return heard
@@ -355,18 +329,22 @@ def _sound_hash(array: Singles) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() if len(array) else ""
 
 
-def _cached(store: Store, key: str) -> Heard | None:
+def _cached(store: Store, key: str) -> tuple[Heard | None, Heard | None]:
+    """What is in the cache; and, in its place, what an earlier version left there."""
     found = store.about(key)
     if found is None:
-        return None
-    return Heard(
+        return None, None
+    said = found.get(SPEECH)
+    heard = Heard(
         key,
         tuple(found["frames"]),
         tuple(found["speech_seconds"]),
         tuple((where, fatal, text) for where, fatal, text in found["problems"]),
         tuple(found["sha256"]),
         tuple(found["sounds"]),
+        None if said is None else known_runs(said),
     )
+    return (heard, None) if SPEECH in found else (None, heard)
 
 
 def _deadly(job: Job, died: Died) -> Heard:
@@ -380,7 +358,8 @@ def _nothing(job: Job, prints: list[Fingerprint], why: str, tracks: int) -> Hear
     """Of a recording nothing of which is used or goes into the cache: the next run tries again."""
     hashes, none = tuple(one.sha256 for one in prints), (0,) * tracks
     sounds, problem = ("",) * tracks, (None, True, why)
-    return Heard(_key(job, prints), none, (0.0,) * tracks, (problem,), hashes, sounds)
+    silence = (np.zeros(0, np.int32),) * tracks
+    return Heard(_key(job, prints), none, (0.0,) * tracks, (problem,), hashes, sounds, silence)
 
 
 def load_array(store: Store, heard: Heard, track: int) -> Singles:

@@ -14,6 +14,7 @@ from spklink.sound.chunks import find_speech
 from spklink.sound.front_end import Side
 from spklink.sound.levels import decibels
 from spklink.sound.speech import Framing, speech_seconds
+from spklink.sound.speech_marks import runs_of
 
 VERSION = 1
 
@@ -36,7 +37,13 @@ class Loudness(Framing):
     ) -> tuple[list[Side], list[Problem]]:
         spoken = find_speech(files, tracks, self, block_seconds, turns)
         sides = [
-            Side(decibels(level[kept]).astype(np.float32), speech_seconds(kept), seconds, level)
+            Side(
+                decibels(level[kept]).astype(np.float32),
+                speech_seconds(kept),
+                seconds,
+                level,
+                speech=runs_of(kept),
+            )
             for level, kept, seconds in zip(spoken.levels, spoken.kept, spoken.seconds, strict=True)
         ]
         return sides, spoken.problems

@@ -20,6 +20,7 @@ from spklink.sound.audio import Problem
 from spklink.sound.chunks import CHUNK, Spoken, changed, find_speech
 from spklink.sound.front_end import Side
 from spklink.sound.speech import Framing, speech_seconds
+from spklink.sound.speech_marks import runs_of
 
 VERSION = 2  # of the samples: a change makes cached ones worthless
 Mask = NDArray[np.bool_]
@@ -48,7 +49,7 @@ class Waveform(Framing):
         spoken = find_speech(files, tracks, self, block_seconds, turns)
         samples = self._samples(spoken, files[0])
         sides = [
-            Side(found, speech_seconds(kept), seconds, level)
+            Side(found, speech_seconds(kept), seconds, level, speech=runs_of(kept))
             for found, kept, seconds, level in zip(
                 samples, spoken.kept, spoken.seconds, spoken.levels, strict=True
             )

@@ -91,7 +91,7 @@ class Listing:
 
     def _meet(self, edge: Ints, begin: Ints, table: Floats, into: Ints, tracks: Floats) -> None:
         ends = self.seats.first, self.seats.second
-        _meet(self.seats.arrays, ends, edge, begin, self.start, self._places, table, into, tracks)
+        _meet(self.seats.arrays, ends, edge, begin, self.start, self.places, table, into, tracks)
 
     @cached_property
     def _edges(self) -> tuple[Ints, Ints]:
@@ -102,7 +102,7 @@ class Listing:
         return key, edge.reshape(-1).astype(np.int64)
 
     @cached_property
-    def _places(self) -> Ints:
+    def places(self) -> Ints:
         """(listed, most people) where each linked person is in every class."""
         most = int(self.seats.layout.people.max(initial=0))
         place = np.zeros((len(self.which), max(most, 1)), np.int64)
@@ -147,10 +147,12 @@ class Listing:
         return person, track, right
 
 
-def listed(seats: Seats) -> Listing:
-    """The listing of conversations none of which has too many states."""
+def listed(seats: Seats, *, apart: bool = False) -> Listing:
+    """The listing of conversations none of which has too many states; `apart`: every state is
+    a class of its own."""
     people, tracks = seats.layout.people, seats.layout.tracks
     bound = np.diff(seats.slots.start) > 0
+    bound |= apart
     shape_of: dict[tuple[int, int, tuple[bool, ...]], int] = {}
     kind = np.zeros(len(seats), np.int64)
     flags, begin = bound.tolist(), seats.person_start.tolist()

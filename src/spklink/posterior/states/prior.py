@@ -11,7 +11,8 @@ which is a matching with a term for the number seated (module `matching`). Someo
 place of whoever is absent; an open list (`*`) merely may have more tracks than entries.
 
 What somebody knows about a track (`Said`) is believed as far as its probability goes, or as far as
-the lists are where it has none: a known channel may be as wrong as a list.
+the lists are where it has none: a known channel may be as wrong as a list. What somebody heard who
+listened to the recording is so.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Said:
     track: int
     person: int  # place in the participant list; -1 for someone else
     probability: float
+    heard: bool = False  # by somebody who listened: not to be doubted
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def seat_prior(
         owed = np.bincount(listing.conversation, certain, len(conversations))
         count -= must * np.repeat(owed, tracks + 1)
     for one in said or []:
-        if rate <= 0.0 and one.probability in (0.0, 1.0):
+        if one.heard or (rate <= 0.0 and one.probability in (0.0, 1.0)):
             _obey(layout, seat, count, one, must, twice)
         else:
             _believe(layout, seat, count, one, rate, twice)

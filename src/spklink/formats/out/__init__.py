@@ -1,0 +1,1 @@
+"""Labels of speech in formats of others, one file a format."""

@@ -1,0 +1,1 @@
+"""What people heard and decided, and the page on which they do."""

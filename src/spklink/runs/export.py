@@ -1,0 +1,222 @@
+"""Results in formats of others: who speaks when, by name.
+
+Segments are those of segments.csv, of a table that is given or, of diarized tracks, those of the
+diarization. Only what is settled is written, or everything that has a name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from spklink.database.conversations import Conversations
+from spklink.database.lists import OTHERS
+from spklink.database.sides import SideFinder
+from spklink.errors import SpklinkError, check_folder
+from spklink.formats.out.labelled import Labelled, LabelledSide
+from spklink.formats.out.names import COLUMNS, Names
+from spklink.formats.out.table import writer
+from spklink.options import checked, described, resolved
+from spklink.runs.export_folder import replaced
+from spklink.runs.folder import ANEW, read_people
+from spklink.runs.listening_files import SEGMENTS
+from spklink.runs.rows import ASSIGNMENTS, SETTLED
+from spklink.runs.stages import Stages
+from spklink.settings import ExportOptions, To, described_as
+from spklink.sound.headers import header_of
+from spklink.sound.speech_marks import SpeechMarks, joined, read_speech_marks
+from spklink.tables import Table, read_cells, without_marks, write_csv
+
+NAMES = "names.csv"  # those that a format could not carry
+KINDS = dict.fromkeys(ASSIGNMENTS, str) | dict.fromkeys(("probability", "low", "high"), float)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    to: str
+    folder: Path
+    sides: int
+    segments: int
+    hours: float  # of speech
+    left_out: Mapping[str, int]  # sides, by their decision
+    silent: int  # sides with a name and no segment
+    changed: int  # names that had to be written otherwise
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "to": self.to,
+            "out": str(self.folder),
+            "sides": self.sides,
+            "segments": self.segments,
+            "speech_hours": round(self.hours, 4),
+            "left_out": dict(self.left_out),
+            "without_speech": self.silent,
+            "changed_names": self.changed,
+        }
+
+
+@described(ExportOptions)
+def export(
+    results: str | PathLike[str],
+    out: str | PathLike[str],
+    to: str,
+    *,
+    stages: Stages | None = None,
+    **options: Unpack[ExportOptions],
+) -> Exported:
+    """Write the results of a folder in another format, into a folder of its own.
+
+    `to` is one of kaldi, lhotse, rttm, textgrid, elan, ctm, nist, parquet, stm.
+    """
+    asked, stages = resolved(ExportOptions, options), stages or Stages()
+    about = described_as(To)
+    assert about is not None
+    to = checked("to", *about, to)
+    folder = check_folder(out)
+    with replaced(folder, Path(results), to) as new:
+        with stages.stage("reading the results"):
+            source = _read(Path(results), asked)
+        with stages.stage(f"writing {to}"):
+            writer(to)(source.labelled, new)
+            names = source.labelled.names
+            if names.changed:
+                write_csv(new / NAMES, COLUMNS, names.rows())
+    times = [side.times for side in source.labelled.sides]
+    return Exported(
+        to=to,
+        folder=folder,
+        sides=len(times),
+        segments=sum(map(len, times)),
+        hours=sum(int((one[:, 1] - one[:, 0]).sum()) for one in times) / 3.6e6,
+        left_out=source.left_out,
+        silent=source.silent,
+        changed=len(names.changed),
+    )
+
+
+@dataclass(frozen=True)
+class _Source:
+    labelled: Labelled
+    left_out: Mapping[str, int]
+    silent: int
+
+
+def _read(folder: Path, asked: ExportOptions) -> _Source:
+    run, table = read_people(folder)
+    safe = bool(run["options"].get("safe_csv", False))
+    read: Callable[[Path], Table] = without_marks if safe else Path
+    marks = _marks(folder, table, asked["segments"], read)
+    rows = _rows(folder / "assignments.csv", table, read)
+    whole = asked["only"] == "all"
+    left_out = Counter(row["decision"] for row in rows if not _wanted(row, whole=whole))
+    sides = [
+        one
+        for side, row in enumerate(rows)
+        if _wanted(row, whole=whole)
+        for one in [_labelled(table, side, row, marks, asked)]
+    ]
+    spoken = [one for one in sides if len(one.times)]
+    return _Source(
+        Labelled(spoken, whole, _about(table), header_of, Names()),
+        dict(left_out),
+        len(sides) - len(spoken),
+    )
+
+
+def _wanted(row: Mapping[str, Any], *, whole: bool) -> bool:
+    """A side that is not used has no name."""
+    return bool(row["speaker"]) and (whole or row["decision"] == SETTLED)
+
+
+def _rows(path: Path, table: Conversations, read: Callable[[Path], Table]) -> list[dict[str, Any]]:
+    """The rows of assignments.csv, one a side, in their order."""
+    find, found = SideFinder(table), {}
+    for cells in read_cells(read(path), KINDS):
+        row = dict(zip(KINDS, cells, strict=True))
+        side = find(row["conversation"], row["channel"])
+        if side < 0 or side in found:
+            place = f"{row['conversation']!r} channel {row['channel']}"
+            raise SpklinkError(f"{path}: {place} is twice there, or not in the table; {ANEW}")
+        found[side] = row
+    if len(found) != len(table.sides):
+        raise SpklinkError(
+            f"{path}: {len(found)} rows where the table has {len(table.sides)} sides; {ANEW}"
+        )
+    return [found[side] for side in range(len(found))]
+
+
+def _marks(
+    folder: Path, table: Conversations, given: Any, read: Callable[[Path], Table]
+) -> SpeechMarks:
+    """When every side speaks."""
+    if given is not None:
+        return read_speech_marks(given, table)
+    if table.diarized:
+        return SpeechMarks.of(_diarized(table))
+    if (folder / SEGMENTS).exists():
+        return read_speech_marks(read(folder / SEGMENTS), table)
+    raise SpklinkError(
+        f"{folder}: nothing says when anybody speaks ({SEGMENTS} is missing): if these are results "
+        "of link by an earlier version, run the same command again (what was heard is kept, so it "
+        "is quick); if scores or vectors were given, give --segments conversation,channel,start,end"
+    )
+
+
+def _diarized(table: Conversations) -> Iterator[Any]:
+    for m, one in enumerate(table.diarized):
+        for track in range(int(table.sides.counts[m])):
+            own = sorted((start, end) for k, start, end in one.turns if k == track)
+            times = np.rint(1000.0 * np.array(own, np.float64)).astype(np.int64)
+            yield joined(times[times[:, 1] > times[:, 0]] if own else times, 0)
+
+
+def _labelled(
+    table: Conversations,
+    side: int,
+    row: Mapping[str, Any],
+    marks: SpeechMarks,
+    asked: ExportOptions,
+) -> LabelledSide:
+    listed = row["speaker"] != OTHERS
+    track = int(table.sides.position[side])
+    times = joined(marks.of_side(side), round(1000 * asked["join"]))
+    long = times[:, 1] - times[:, 0] >= round(1000 * asked["shortest"])
+    return LabelledSide(
+        conversation=row["conversation"],
+        track=track,
+        speaker=row["speaker"] if listed else _stranger(table, row["conversation"], track),
+        listed=listed,
+        probability=row["probability"],
+        low=row["low"],
+        high=row["high"],
+        decision=row["decision"],
+        origin=row["origin"],
+        times=times[long],
+    )
+
+
+def _stranger(table: Conversations, conversation: str, track: int) -> str:
+    """Whoever is on a side without being listed: nobody else's name."""
+    name = f"unknown-{conversation}-{track + 1}"
+    while name in table.speakers:
+        name = f"unknown-{name}"
+    return name
+
+
+def _about(table: Conversations) -> Callable[[str], tuple[tuple[Path, ...], int, bool]]:
+    where, home = table.index(), table.path.parent
+
+    def about(name: str) -> tuple[tuple[Path, ...], int, bool]:
+        m = where[name]
+        files = tuple(Path(home, file).resolve() for file in table.audio[m] if file)
+        return files, int(table.sides.counts[m]), bool(table.diarized)
+
+    return about

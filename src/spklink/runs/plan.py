@@ -1,0 +1,181 @@
+"""What listening to a clique would tell: bits, conversations settled, listens still to go.
+
+Where a clique is small, or falls into small pieces once its sure conversations are taken as they
+are, all listens until the end are looked at (`posterior.listens`). Larger pieces are looked at one
+listen ahead, and how many listens they take is only bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.posterior.inference.network import condition
+from spklink.posterior.listens import NEVER, affordable, fewest, joint_of
+from spklink.posterior.posterior import Posterior
+from spklink.posterior.seating import Seating
+from spklink.posterior.states.listing import MOST, Listing, listed, state_count
+from spklink.posterior.states.network import StateNetwork, split
+from spklink.posterior.states.seats import fix
+from spklink.runs.part import Part
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+SMALL = 12  # conversations of a clique that is looked at as a whole
+SURE = 0.9999  # conversations of a larger one that are taken as they are
+MOST_STATES = 100  # probable ones of one conversation
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What listening to each conversation of a clique (n,) would do."""
+
+    open: Mask  # not certain enough
+    bits: Floats  # that hearing it tells
+    settles: Floats  # conversations that it is expected to make certain enough, itself among them
+    first: Floats  # listens expected for its piece where it is heard first; infinite: not known
+    listens: tuple[float, float]  # expected for all of the clique: low and high end
+    exact: bool  # whether that is so, and not taken from parts
+    entropy: tuple[float, float]  # bits of all together: low and high end
+
+
+def plan(part: Part, certainty: float) -> Plan:
+    """By the posterior of a clique, until every conversation has this probability."""
+    sure = figures(part)[1]
+    open_ = sure < certainty
+    n = len(open_)
+    bits = marginal_bits(part)
+    both = float(bits.max(initial=0.0)), float(bits.sum())
+    if part.posterior is not None:
+        both = float(part.posterior.entropy_low[0]), float(part.posterior.entropy_high[0])
+    found = Plan(open_, bits, open_.astype(np.float64), np.full(n, np.inf), (0.0, 0.0), True, both)
+    if not open_.any():
+        return found
+    exact = n <= SMALL
+    kept = np.ones(n, np.bool_) if exact else sure < SURE
+    return _pieces(part, found, kept, certainty, exact)
+
+
+def _pieces(part: Part, found: Plan, kept: Mask, certainty: float, exact: bool) -> Plan:
+    """Piece by piece of what is not taken as it is."""
+    low = high = bits = 0.0
+    nodes, network = _network(part, kept)
+    if network is None:
+        return _bounded(found)
+    pieces = split(network)
+    for k in range(len(pieces)):
+        own = nodes[pieces.node[pieces.node_start[k] : pieces.node_start[k + 1]]]
+        if not found.open[own].any():
+            bits += float(found.bits[own].sum())
+            continue
+        if not affordable(pieces.one(k).size):
+            count = float(found.open[own].sum())
+            low, high, exact = low + 1.0, high + count, False
+            continue
+        listens = fewest(joint_of(pieces.one(k)), certainty)
+        found.bits[own], found.settles[own] = listens.entropy, listens.settled
+        found.first[own] = listens.first
+        low, high = low + listens.expected, high + listens.expected
+        bits += listens.joint_entropy
+    entropy = (bits, bits) if exact and part.posterior is None else found.entropy
+    return replace(found, listens=(low, high), exact=exact, entropy=entropy)
+
+
+def _bounded(found: Plan) -> Plan:
+    count = float(found.open.sum())
+    return replace(found, listens=(min(1.0, count), count), exact=False)
+
+
+def _network(part: Part, kept: Mask) -> tuple[Ints, StateNetwork | None]:
+    """The conversations that are kept, and how they hang together given the others."""
+    if part.seating is not None:
+        return _of_seats(part.seating, kept)
+    assert part.posterior is not None
+    return _of_bits(part.posterior, kept)
+
+
+def _of_bits(posterior: Posterior, kept: Mask) -> tuple[Ints, StateNetwork]:
+    bits = np.where(kept, posterior.bits, posterior.best)
+    networks = condition(posterior.model, bits)
+    network = networks.one(0)
+    n, edges = len(network), len(network.coupling)
+    order = np.lexsort((network.b, network.a))
+    table = np.zeros((edges, 4))
+    table[:, 3] = network.coupling[order]
+    return networks.node, StateNetwork(
+        size=np.full(n, 2),
+        unary=np.stack([np.zeros(n), network.field], axis=1).ravel(),
+        a=network.a[order].astype(np.int64),
+        b=network.b[order].astype(np.int64),
+        table=table.ravel(),
+        constant=0.0,
+    )
+
+
+def _of_seats(seating: Seating, kept: Mask) -> tuple[Ints, StateNetwork | None]:
+    nodes, seats = np.flatnonzero(kept), seating.seats
+    layout = seats.layout
+    shapes = zip(layout.people[nodes].tolist(), layout.tracks[nodes].tolist(), strict=True)
+    if seating.split is not None or any(state_count(*shape) > MOST for shape in set(shapes)):
+        return nodes, None
+    part, entries = fix(seats, seating.beliefs.place, kept)
+    probable = _probable(listed(part, apart=True), seating, entries)
+    if (np.diff(probable.start) > MOST_STATES).any():
+        return nodes, None
+    return nodes, probable.network()
+
+
+def _probable(listing: Listing, seating: Seating, entries: Ints) -> Listing:
+    """Without states that are less probable than NEVER, as is the place of somebody in them."""
+    seats, places = listing.seats, listing.places
+    node = np.repeat(np.arange(len(seats)), np.diff(listing.start))
+    most = np.ones(len(node))
+    for p in range(places.shape[1]):
+        here = np.flatnonzero(p < seats.layout.people[node])
+        entry = entries[seats.person_start[node[here]] + p]
+        chance = seating.beliefs.guess[seating.seats.place_start[entry] + places[here, p]]
+        most[here] = np.minimum(most[here], chance)
+    best = np.zeros(len(seats))
+    np.maximum.at(best, node, most)
+    kept = (most >= NEVER) | (most == best[node])
+    start = np.concatenate([[0], np.cumsum(np.bincount(node[kept], minlength=len(seats)))])
+    return replace(listing, start=start, which=listing.which[kept], unary=listing.unary[kept])
+
+
+def figures(part: Part) -> tuple[Floats, Floats, Floats]:
+    """(n,) how probable what is said of a conversation is, with both ends: of the answer in full,
+    that of its least certain usable track."""
+    if part.seating is None:
+        assert part.posterior is not None
+        return part.posterior.confidence()
+    sides, sure = part.table.sides, part.seating.confidence
+    low = np.where(part.usable, sure.low, 2.0)  # what cannot be heard is not waited for
+    order = np.lexsort((low, sides.conversation))
+    worst = order[sides.start[:-1]]
+    silent = ~part.usable[worst]
+    found = sure[worst]
+    one, two, three = (np.where(silent, 0.0, x) for x in (found.chance, found.low, found.high))
+    return one, two, three
+
+
+def marginal_bits(part: Part) -> Floats:
+    """(n,) bits of every conversation by itself; in full no less than of any person in it."""
+    if part.seating is None:
+        assert part.posterior is not None
+        p = part.posterior.exchanged
+        return np.asarray(_entropy(np.stack([p, 1.0 - p])).sum(axis=0))
+    seats, beliefs = part.seating.seats, part.seating.beliefs
+    of_place = _entropy(beliefs.guess[: int(seats.place_start[-1])])
+    found = np.zeros(len(seats))
+    if len(seats.node):
+        of_person = np.add.reduceat(of_place, seats.place_start[:-1])
+        np.maximum.at(found, seats.node, of_person)
+    return found
+
+
+def _entropy(p: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where((p > 0.0) & (p < 1.0), -p * np.log2(p), 0.0))

@@ -6,30 +6,48 @@ python docs/make_reference.py
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spklink.cli.commands import EXAMPLES
+from spklink.cli.app import EXIT_CODES
+from spklink.cli.commands import EXAMPLES, ORDER
 from spklink.cli.parameters import parameters_of
+from spklink.option_groups import grouped
 from spklink.options import REQUIRED, Option
 
 HERE = Path(__file__).parent
+EVERYWHERE = """With every command, anywhere on its line: `--quiet` (no progress, only results and
+errors), `--verbose` or `-v` (the time of each stage, also without a screen), `--log FILE` (adds the
+command, the time of each stage and what goes wrong, with where it came from, to a file), `--debug`
+(shows where an error came from)."""
 
 
 def reference() -> str:
     """The whole page: the fixed part about files, then every command with its options."""
     parts = [(HERE / "files.md").read_text(encoding="utf-8").rstrip(), "## Commands"]
-    parts += [_command(function, examples) for function, examples in EXAMPLES.items()]
+    parts += [_everywhere(), *(_command(function, EXAMPLES[function]) for function in ORDER)]
     return "\n\n".join(parts) + "\n"
 
 
+def _everywhere() -> str:
+    """What holds for all commands."""
+    lines = [EVERYWHERE, "", "### Exit codes", "", "| code | what it says |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {code} | {what} |" for code, what in EXIT_CODES.items())])
+
+
 def _command(function: Callable[..., None], examples: list[str]) -> str:
-    about = (function.__doc__ or "").strip()
+    about = inspect.cleandoc(function.__doc__ or "")
     lines = [f"### spklink {function.__name__}", "", about, "", f"    {examples[0]}", ""]
-    lines += ["| argument or option | default | meaning |", "|---|---|---|"]
-    lines += [_row(name, option) for name, (_, option) in parameters_of(function).items()]
-    return "\n".join(lines)
+    every = parameters_of(function)
+    given = [name for name, (_, option) in every.items() if option.argument]
+    parts = {"Arguments": given} if given else {}
+    parts |= grouped(name for name in every if name not in given)
+    for title, names in parts.items():
+        lines += [f"| {title} | default | meaning |", "|---|---|---|"]
+        lines += [*(_row(name, every[name][1]) for name in names), ""]
+    return "\n".join(lines).rstrip()
 
 
 def _row(name: str, option: Option) -> str:

@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
-    *("world_options", "review_options", "settings"),
+    *("world_options", "review_options", "option_groups", "settings"),
     *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
     *("cues", "measures", "worlds", "runs", "report", "review", "cli"),
 )

@@ -89,6 +89,9 @@ Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
 ]
 Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
+Shell = Annotated[
+    str, Option("Which shell.", choices=("bash", "zsh", "fish", "powershell"), argument="SHELL")
+]
 To = Annotated[str, Option("The format.", choices=export_formats)]
 ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
@@ -366,7 +369,7 @@ class CheckOptions(TypedDict, total=False):
 
 
 class NoOptions(TypedDict, total=False):
-    """Of commands that take nothing beside their files: `detect`."""
+    """Of commands that take nothing beside what must be given."""
 
 
 COMMANDS: dict[str, type] = {
@@ -387,4 +390,5 @@ COMMANDS: dict[str, type] = {
     "simulate": SimulateOptions,
     "paper": PaperOptions,
     "check": CheckOptions,
+    "completion": NoOptions,
 }

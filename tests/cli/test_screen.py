@@ -78,7 +78,7 @@ def test_errors_are_one_harmless_line(run, tmp_path, name):
 
 def test_tracebacks_too(run, tmp_path):
     code, _, error = run("--debug", "check", tmp_path / "\x1b[2J.csv")
-    assert code == 1
+    assert code == 2
     assert "Traceback" in error
     assert "SpklinkError" in error
     assert "\\x1b[2J.csv: cannot be read" in error

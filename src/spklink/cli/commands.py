@@ -5,15 +5,21 @@ Heavy imports stay inside the commands, so that `--help` is instant.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from spklink.cli import look, review, runs
 from spklink.cli.parameters import parsed
+from spklink.cli.parser import LOG, Command, Group, hoisted, in_order
+from spklink.cli.talk import begin
 
-EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the order of the help
+COMPLETE = "_SPKLINK_COMPLETE"  # how shells ask what may come next
+EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has their order
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
     runs.compare: [
@@ -53,18 +59,24 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {  # every command, in the orde
     ],
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
     look.check: ["spklink check conversations.csv"],
+    look.completion: ['eval "$(spklink completion bash)"'],
 }
 
+HELP = "Who is on which channel of every call, with calibrated probabilities."
 app = typer.Typer(
     name="spklink",
-    help="Who is on which channel of every two-channel call, with calibrated probabilities.",
+    cls=Group,
+    help=HELP,
     epilog="Start with:  spklink demo, then  spklink link conversations.csv -o results",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for function, examples in EXAMPLES.items():
-    app.command(epilog="Example:  " + "\n\n         ".join(examples))(parsed(function))
+_FUNCTIONS = {function.__name__: function for function in EXAMPLES}
+ORDER = [_FUNCTIONS[n] for names in in_order(list(_FUNCTIONS)).values() for n in names]
+for function in ORDER:
+    epilog = "Example:  " + "\n\n         ".join(EXAMPLES[function])
+    app.command(cls=Command, epilog=epilog)(parsed(function))
 
 
 def _version(asked: bool) -> None:
@@ -77,18 +89,32 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def options(
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, only results and errors.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="The time of each stage, also without a screen.")
+    ] = False,
+    log: Annotated[
+        Path | None, typer.Option(LOG, help="Add what is done, and what goes wrong, to this file.")
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Who is on which channel of every two-channel call, with calibrated probabilities."""
+    """Who is on which channel of every call, with calibrated probabilities."""
+    begin(quiet=quiet, verbose=verbose, log=log, words=sys.argv)
 
 
 def carry_out() -> Any:
     """What the words of the command line ask for; the exit code."""
+    if COMPLETE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
-        code = app(standalone_mode=False)
+        code = app(hoisted(sys.argv[1:]), prog_name="spklink", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     if code == 130:  # the parser turns an interrupt into this

@@ -17,6 +17,7 @@ from spklink.settings import (
     ReportOptions,
     Results,
     Scores,
+    Shell,
     Simulation,
     Table,
     To,
@@ -26,7 +27,9 @@ from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 
 def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -> None:
-    """How well the scores tell the same speaker from others: EER, Cllr, minimum costs."""
+    """How well scores tell the same speaker from others.
+
+    Equal error rate, Cllr, minimum costs."""
     from spklink.cli import measures, show
     from spklink.runs.measure import detect as run
 
@@ -39,7 +42,7 @@ def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -
 
 
 def recognizers(model: Model = None, *, as_json: Json = False) -> None:
-    """Which recognizers there are, or what is understood of a network, tried on some sound."""
+    """Which recognizers there are; or a speaker network, tried."""
     from spklink.cli import show, summaries
     from spklink.runs import recognizers as source
 
@@ -65,7 +68,9 @@ def export(
     as_json: Json = False,
     **options: Unpack[ExportOptions],
 ) -> None:
-    """Write who speaks when in another format: Kaldi, Lhotse, RTTM, Praat, ELAN and others."""
+    """Write who speaks when for Kaldi, Lhotse, Praat, ELAN, …
+
+    RTTM, CTM, STM, tables as NIST has them, Parquet."""
     check_folder(folder)
     from spklink.cli import show, summaries
     from spklink.runs.export import export as run
@@ -79,7 +84,9 @@ def export(
 
 
 def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptions]) -> None:
-    """Write results as one page with figures: OUT/report.html, report.json, figures/."""
+    """Write results as one page with figures.
+
+    OUT/report.html, report.json, figures/."""
     from spklink.cli import show
     from spklink.report.write import write_report
 
@@ -102,7 +109,9 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
 
 
 def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateOptions]) -> None:
-    """Measure results against the truth (the paper's Tables 2 and 3), or against known channels."""
+    """Measure results against the truth, or known channels.
+
+    With a key the paper's Tables 2 and 3."""
     from spklink.cli import measures, show
     from spklink.runs import measure
 
@@ -126,7 +135,7 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
 def entropy(
     table: CountedTable = None, *, as_json: Json = False, **options: Unpack[EntropyOptions]
 ) -> None:
-    """Bits of uncertainty at the four levels of knowledge: the paper's Table 1."""
+    """Bits unknown before listening: the paper's Table 1."""
     from dataclasses import asdict
 
     from spklink.cli import measures, show
@@ -155,7 +164,7 @@ def entropy(
 def simulate(
     folder: Simulation, *, as_json: Json = False, **options: Unpack[SimulateOptions]
 ) -> None:
-    """Make a database with a known truth: conversations.csv, scores, key.csv."""
+    """Make a table, scores and the key of a database."""
     check_folder(folder)
     from spklink.cli import show, summaries
     from spklink.worlds import simulate as source
@@ -188,7 +197,7 @@ def simulate(
 
 
 def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
-    """The paper's three tables beside what this software computes."""
+    """The paper's three tables beside what is computed here."""
     from spklink.cli import measures, show
     from spklink.runs import paper as source
 
@@ -207,7 +216,9 @@ def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
 
 
 def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:
-    """What a database looks like: cliques, what can be resolved, entropies, problems."""
+    """Look at a table before listening, and what is wrong with it.
+
+    Cliques, what can be resolved, entropies, problems."""
     from spklink.cli import show, summaries
     from spklink.runs.check import check as run
 
@@ -216,3 +227,17 @@ def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions
         show.as_json(found)
     else:
         summaries.description(found)
+
+
+def completion(shell: Shell) -> None:
+    """Print what makes a shell complete commands and options.
+
+    bash and zsh: put the line below into ~/.bashrc or ~/.zshrc, with the name of the shell.
+
+    fish: spklink completion fish > ~/.config/fish/completions/spklink.fish
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    from spklink.cli.commands import COMPLETE
+
+    print(get_completion_script(prog_name="spklink", complete_var=COMPLETE, shell=shell))

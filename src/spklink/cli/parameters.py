@@ -48,13 +48,13 @@ def _own(function: Callable[..., Any]) -> dict[str, Described]:
     return {name: about for name, about in found.items() if about is not None}
 
 
-def parsed(function: Callable[..., Any]) -> Callable[..., None]:
+def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as the parser takes it: every option a parameter; values are checked once."""
     own, every, kind = _own(function), parameters_of(function), options_class(function)
 
-    def call(**given: Any) -> None:
+    def call(**given: Any) -> Any:
         mine = {name: checked(name, *own[name], given.pop(name)) for name in own}
-        function(**mine, **resolved(kind, given))
+        return function(**mine, **resolved(kind, given))  # an exit code, or nothing
 
     call.__name__, call.__doc__ = function.__name__, function.__doc__
     call.__annotations__ = {}

@@ -12,20 +12,14 @@ if TYPE_CHECKING:
 
 
 def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
-    """Listen and decide on a local web page; prints its address and serves until interrupted."""
+    """Listen and decide, on a page that only this machine can open.
+
+    Prints the address of the page, and serves it until interrupted."""
     from spklink.cli import show
-    from spklink.review.server import serve
-
-    def tell(address: str) -> None:
-        show.text(f"review: {address}")
-        show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
-        if options["open"]:
-            import webbrowser
-
-            webbrowser.open(address)
+    from spklink.review.server import make_server
 
     with show.stages_on_stderr() as stages:
-        serving = serve(
+        server = make_server(
             out,
             port=options["port"],
             blind=options["blind"],
@@ -34,7 +28,13 @@ def review(out: Results, **options: Unpack[ReviewOptions]) -> None:
             workers=options["workers"],
             stages=stages,
         )
-    serving(tell)
+    show.text(f"review: {server.address}")
+    show.text("only this machine can open it; Ctrl-C ends it, what was decided is stored")
+    if options["open"]:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    server.run()
 
 
 def queue(out: Results, *, as_json: Json = False, **options: Unpack[QueueOptions]) -> None:
@@ -98,7 +98,9 @@ def _progress(progress: Progress, certainty: float) -> None:
 def decisions(
     folder: Reviewed, *, as_json: Json = False, **options: Unpack[DecisionsOptions]
 ) -> None:
-    """What was decided, by whom, held against the hashes of the log; and handed over (-o)."""
+    """What was decided, by whom; checked, and handed over (-o).
+
+    Every entry is held against the hashes of the log."""
     from spklink.cli import show
     from spklink.review.export import export, summary
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Unpack
 
+from spklink.cli.app import FINE, PROBLEMS
 from spklink.errors import check_file, check_folder
 from spklink.settings import (
     AssignOptions,
@@ -24,6 +25,8 @@ from spklink.settings import (
     Table,
 )
 
+BAD_AUDIO = "bad audio"  # a side that was not used, in sides.csv
+
 
 def assign(
     table: Table,
@@ -33,7 +36,7 @@ def assign(
     as_json: Json = False,
     **options: Unpack[AssignOptions],
 ) -> None:
-    """Find who is on which channel, from scores between conversation sides."""
+    """Find who is on which channel, from scores that you have."""
     check_folder(out)
     from spklink.cli import show, summaries
     from spklink.runs.assign import assign as run
@@ -46,8 +49,8 @@ def assign(
         summaries.assigned(found, out)
 
 
-def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[LinkOptions]) -> None:
-    """Listen to all calls and find who is on which channel: the main job."""
+def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[LinkOptions]) -> int:
+    """Listen to all calls and find who is on which channel."""
     check_folder(out)
     from spklink.cli import measures, show, summaries
     from spklink.report.write import write_report
@@ -78,13 +81,16 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
             )
         if not as_json:
             show.text(f"report: {page}")
+    bad = found.listening is not None and BAD_AUDIO in found.listening.speech.marks
+    return PROBLEMS if bad else FINE
 
 
 def compare(
     table: Table, out: Out, *, as_json: Json = False, **options: Unpack[CompareOptions]
 ) -> None:
-    """Link with several recognizers and hold them against each other: one table, one picture a
-    measure, and every track on which they disagree."""
+    """Link with several recognizers, and hold them side by side.
+
+    One table, one picture a measure, and every track on which they disagree."""
     check_folder(out)
     from spklink.cli import measures, show
     from spklink.report.comparison import write_comparison
@@ -108,7 +114,9 @@ def calibrate(
     as_json: Json = False,
     **options: Unpack[CalibrateOptions],
 ) -> None:
-    """Learn how scores become log-likelihood-ratios: from a key, or without a single label."""
+    """Learn how scores become log-likelihood-ratios, and keep it.
+
+    From a key, or without a single label."""
     check_file(out)
     from spklink.cli import show, summaries
     from spklink.runs.calibrate import calibrate as run
@@ -122,7 +130,7 @@ def calibrate(
 
 
 def demo(out: DemoOut, **options: Unpack[DemoOptions]) -> None:
-    """Make a small telephone database with artificial voices, link it, and measure the result."""
+    """Make calls of artificial voices, link them, and measure it."""
     check_folder(out)
     from spklink.cli import measures, show, summaries
     from spklink.report.write import write_report

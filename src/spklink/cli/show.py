@@ -1,4 +1,4 @@
-"""Text for people: lines and tables on standard output, progress on standard error.
+"""Text for people: lines and tables on standard output.
 
 All of it may hold names that others wrote, so all of it goes through `for_screen` here: a line is
 one line, and no character of it is carried out by the terminal.
@@ -7,14 +7,11 @@ one line, and no character of it is carried out by the terminal.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from spklink.cli.progress import stages_on_stderr as stages_on_stderr
 from spklink.words import for_screen, printable_json
-
-if TYPE_CHECKING:
-    from spklink.runs.stages import Stages
 
 WIDTH = 120  # of tables that go to a file or a pipe
 
@@ -82,45 +79,3 @@ def _console() -> Any:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else WIDTH)
-
-
-@contextmanager
-def stages_on_stderr() -> Iterator[Stages]:
-    """A line with the stage at work, how far it is and the time left; silent without a screen.
-
-    An interrupt says how far the work had come.
-    """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from spklink.runs.stages import Stages
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    times = (TimeElapsedColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    at = ["starting", ""]
-    silent = not console.is_terminal
-    with Progress(*columns, *times, console=console, transient=True, disable=silent) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def begin(name: str) -> None:
-            at[:] = [for_screen(name), ""]
-            bar.reset(task, total=None, description=at[0])
-
-        def step(done: int, total: int) -> None:
-            at[1] = f", {done} of {total} done"
-            bar.update(task, completed=done, total=total)
-
-        try:
-            yield Stages(tell=begin, progress=step)
-        except KeyboardInterrupt:
-            bar.stop()
-            console.print(f"spklink: stopped while {at[0]}{at[1]}", markup=False, highlight=False)
-            raise SystemExit(130) from None

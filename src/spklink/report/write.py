@@ -34,7 +34,7 @@ def write_report(
 
     folder, own = Path(out), Stages()
     if stages is not None:
-        own.tell, own.progress = stages.tell, stages.progress
+        own.tell, own.progress, own.ended = stages.tell, stages.progress, stages.ended
     results = read_results(
         folder,
         result=result,

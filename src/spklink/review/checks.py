@@ -11,7 +11,7 @@ from spklink.errors import SpklinkError
 from spklink.review.decisions import HEARD, RESOLVE, UNSURE
 from spklink.review.verdicts import Seats
 
-LONGEST = 1000  # characters of a name, a reviewer, a reason, a request
+LONGEST = 1000  # characters of a name that is not listed, a reviewer, a reason, a request
 SHOWN = 20_000  # characters of what was shown
 
 
@@ -29,7 +29,8 @@ def checked_seats(table: Conversations, m: int, seats: Seats, verdict: str) -> S
     if not any(seats):
         raise SpklinkError(f"nobody is named on any track of {name!r}")
     named = [who for who in seats if who not in (None, OTHERS)]
-    if any(not who or not who.strip() or len(who) > LONGEST for who in named):
+    strange = [who for who in named if who not in table.names(m)]
+    if any(not who or not who.strip() or len(who) > LONGEST for who in strange):
         raise SpklinkError(f"a name for {name!r} is empty or too long")
     if not table.split and len(set(named)) < len(named):
         raise SpklinkError(f"one person on two tracks of {name!r} needs --split-speakers")

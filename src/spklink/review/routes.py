@@ -35,11 +35,11 @@ Asked = Callable[[Request], Awaitable[Response]]
 
 
 class _RefusedError(Exception):
-    """A request that makes no sense: status and reason."""
+    """A request that makes no sense: status, reason, and what headers say of it."""
 
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(reason)
-        self.status, self.reason = status, reason
+        self.status, self.reason, self.headers = status, reason, headers or {}
 
 
 class Review:
@@ -59,7 +59,7 @@ class Review:
         def post(path: str, answer: Asked) -> Route:
             return Route(path, _guarded(answer), methods=["POST"])
 
-        return Starlette(
+        app = Starlette(
             routes=[
                 get("/", self.first),
                 get("/c/{m}", self.conversation),
@@ -74,6 +74,8 @@ class Review:
                 post("/reviewer", self.rename),
             ]
         )
+        app.router.redirect_slashes = False
+        return app
 
     # --- pages ------------------------------------------------------------------------------------
 
@@ -258,15 +260,16 @@ def _guarded(answer: Asked) -> Asked:
     """What goes wrong in words; to a page that asked for a part, as a part."""
 
     async def answered(request: Request) -> Response:
+        headers: dict[str, str] = {}
         try:
             return await answer(request)
         except _RefusedError as error:
-            status, reason = error.status, error.reason
+            status, reason, headers = error.status, error.reason, error.headers
         except SpklinkError as error:
             status, reason = 409, str(error)
         except OSError as error:
             status, reason = 503, error.strerror or "The disk does not answer."
-        return Response(f"{reason}\n", status, media_type="text/plain; charset=utf-8")
+        return Response(f"{reason}\n", status, headers, media_type="text/plain; charset=utf-8")
 
     return answered
 
@@ -297,7 +300,7 @@ def _range(text: str, size: int) -> tuple[int, int, bool]:
     else:
         first, after = int(found[1]), min(size, int(found[2]) + 1 if found[2] else size)
     if first >= size or first >= after:
-        raise _RefusedError(416, f"There are {size} bytes.")
+        raise _RefusedError(416, f"There are {size} bytes.", {"content-range": f"bytes */{size}"})
     return first, after, True
 
 

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import secrets
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,36 @@ CACHE = "cache/outlines"
 PATIENCE = 1  # seconds for answers under way when it is interrupted: sound may be playing
 
 
-def serve(
+class Server:
+    """A page that can be opened at its address as long as it is served."""
+
+    def __init__(self, app: App, token: str, listening: socket.socket) -> None:
+        import uvicorn
+
+        self.address = f"http://{ADDRESS}:{listening.getsockname()[1]}/{token}/"
+        self._listening = listening
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=PATIENCE,
+            )
+        )
+
+    def run(self) -> None:
+        """Serve until interrupted, or stopped from another thread."""
+        with contextlib.closing(self._listening):
+            self._server.run(sockets=[self._listening])
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+
+
+def make_server(
     out: Path,
     *,
     port: int = 0,
@@ -33,40 +61,17 @@ def serve(
     order: str = FEWEST,
     workers: int | None = None,
     stages: Stages | None = None,
-) -> Callable[[Callable[[str], None]], None]:
-    """Open the results and a port. What comes back serves the page until it is interrupted, and
-    first tells its address."""
+) -> Server:
+    """Take a port, then open the results."""
     listening = _listen(port)
     try:
         desk = Desk.open(out, order=order, workers=workers, stages=stages)
         token = secrets.token_urlsafe(24)
         app = make_app(desk, recordings_of(out, desk), token, blind=blind, reviewer=reviewer)
+        return Server(app, token, listening)
     except BaseException:
         listening.close()
         raise
-
-    def serving(tell: Callable[[str], None]) -> None:
-        with contextlib.closing(listening):
-            tell(f"http://{ADDRESS}:{listening.getsockname()[1]}/{token}/")
-            _server(app).run(sockets=[listening])
-
-    return serving
-
-
-def _server(app: App) -> Any:
-    import uvicorn
-
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            lifespan="off",
-            ws="none",
-            timeout_graceful_shutdown=PATIENCE,
-        )
-    )
 
 
 def make_app(
@@ -100,6 +105,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port))
+        listening.listen(128)  # from here on it answers, if later
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:

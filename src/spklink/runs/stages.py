@@ -20,6 +20,7 @@ class Stages:
     tell: Callable[[str], None] | None = None  # hears the name of each stage as it begins
     progress: Tell | None = None  # hears (done, in all) within a stage
     seconds: dict[str, float] = field(default_factory=dict)
+    ended: Callable[[str, float], None] | None = None  # hears name and seconds of each
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -32,6 +33,8 @@ class Stages:
             error.add_note(f"while {name}")  # for the one line that a person sees
             raise
         self.seconds[name] = round(time.perf_counter() - begin, 4)
+        if self.ended is not None:
+            self.ended(name, self.seconds[name])
 
     def timings(self) -> dict[str, Any]:
         """Seconds a stage and peak memory: all that differs between two equal runs."""

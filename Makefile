@@ -26,7 +26,12 @@ endef
 	$(call into_venv,bench)
 	@touch $@
 
-demo: .venv/.installed
+# Fast code is compiled for this machine once: half a minute that the first run would be silent for.
+.venv/.compiled: .venv/.installed
+	@$(BIN)/python -m spklink.cli.compile
+	@touch $@
+
+demo: .venv/.compiled
 	@$(BIN)/spklink demo -o demo-out
 
 test: .venv/.installed
@@ -53,6 +58,7 @@ bench: .venv/.bench
 docs: .venv/.docs
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_library.py
+	$(BIN)/python docs/make_man.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
 	@echo "read it:  $(BIN)/python -m http.server -b 127.0.0.1 -d site"
 

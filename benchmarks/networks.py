@@ -29,7 +29,8 @@ import soxr
 from spklink.cache import Store
 from spklink.database.conversations import read_conversations
 from spklink.recognizers.network import make
-from spklink.sound.listening import Job, listen_all, load_array
+from spklink.sound.heard import Job
+from spklink.sound.listening import listen_all, load_array
 from spklink.sound.network_input import pieces_of
 from spklink.sound.waveform import Waveform
 from timing import show

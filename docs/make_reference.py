@@ -1,5 +1,5 @@
-"""Write docs/reference.md from the commands and the descriptions of their options; a test fails
-when the two disagree.
+"""Write docs/reference.md and the manual page from the commands and the descriptions of their
+options; a test fails when they disagree.
 
 python docs/make_reference.py
 """
@@ -67,5 +67,8 @@ def _default(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    (HERE / "reference.md").write_text(reference(), encoding="utf-8")
-    print(HERE / "reference.md")
+    from make_man import PAGE, manual
+
+    for page, text in ((HERE / "reference.md", reference()), (PAGE, manual())):
+        page.write_text(text, encoding="utf-8")
+        print(page)

@@ -75,7 +75,8 @@ class Listener:
             usable = np.ones(len(self.parts[k].conversations.sides), bool)
             evidence = with_heard(self.parts[k], heard[k])
             part = solved(evidence, self.calls[k], usable, rate=None, how=self.how)
-            entropy[k] = board.take(k, part).entropy[0]
+            board.take(np.array([k]), part)
+            entropy[k] = board.entropy[0, k]
             best[self.calls[k]] = part.posterior.best
 
         for k in range(len(self.calls)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
@@ -67,6 +68,12 @@ def test_reference_is_up_to_date():
 
 def test_every_public_name_is_in_the_library():
     assert (ROOT / "docs" / "library.md").read_text() == script("make_library").library()
+
+
+def test_the_manual_page_is_up_to_date(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = importlib.import_module("make_man")
+    assert page.PAGE.read_text() == page.manual()
 
 
 def test_every_option_is_explained():

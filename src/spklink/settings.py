@@ -27,6 +27,7 @@ from spklink.shared_options import (
     Cue,
     EmbeddingKeys,
     Embeddings,
+    Enrol,
     Fallback,
     GivenScores,
     Kind,
@@ -48,6 +49,7 @@ from spklink.shared_options import (
     Tracks,
     TrustedLists,
     Turns,
+    Unlisted,
     Weight,
     Workers,
     WrongLists,
@@ -187,6 +189,8 @@ class LinkOptions(TypedDict, total=False):
         str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
     ]
     cue: Cue
+    enrol: Enrol
+    unlisted: Unlisted
     known: Known
     claimed: Claimed
     key: Annotated[

@@ -60,6 +60,26 @@ GivenScores = Annotated[
         memory=True,
     ),
 ]
+NAME, KEEP = "name", "keep"
+Enrol = Annotated[
+    TableFile,
+    Option(
+        "People whose voices are known from elsewhere: speaker,audio[,channel], or a results "
+        "folder.",
+        None,
+        file=True,
+        memory=True,
+    ),
+]
+Unlisted = Annotated[
+    str,
+    Option(
+        "Whom no list names (?, *, an empty list): name them after people whose voices are known, "
+        "or keep them unknown.",
+        NAME,
+        choices=(NAME, KEEP),
+    ),
+]
 Fallback = Annotated[
     SavedFile | None,
     Option(

@@ -173,6 +173,7 @@ def test_kill_9_between_and_during_decisions(tmp_path):
             [sys.executable, "-c", WRITER, path, str(begin)], stdout=subprocess.PIPE, text=True
         )
         process.stdout.readline()
+        process.stdout.readline()  # one at least is new
         time.sleep(random_moment.random() * 0.02)
         process.send_signal(signal.SIGKILL)
         told = process.communicate()[0].split()
@@ -183,4 +184,4 @@ def test_kill_9_between_and_during_decisions(tmp_path):
         log.verify()
         log.close()
         begin = len(entries) - 1  # asks once more for the last one
-    assert begin > 10
+    assert begin >= 10

@@ -64,7 +64,7 @@ class Bar:
                 self.bar.console.print(line, markup=False, highlight=False)
 
     def compiling(self) -> None:
-        self.bar.update(self.task, description=f"{self.name} ({COMPILING})")
+        self.bar.update(self.task, description=f"{self.name} (compiling)")
         TALK.note(COMPILING)
 
     @property
@@ -120,19 +120,20 @@ def _first_run(bar: Bar) -> None:
 
 
 def is_compiled() -> bool:
-    """Whether compiled code was kept beside the modules, or where it is kept if that cannot be."""
+    """Whether code was compiled before: numba keeps it beside the modules, else in a folder of the
+    user."""
     import os
     from pathlib import Path
 
     import spklink
 
-    home = Path(spklink.__file__).parent / "sound"
-    if next((home / "__pycache__").glob("*.nbi"), None):
+    home, said = Path(spklink.__file__).parent / "sound", os.environ.get("NUMBA_CACHE_DIR")
+    if not said and next((home / "__pycache__").glob("speech.*.nbi"), None):
         return True
-    places = [os.environ.get("NUMBA_CACHE_DIR", ""), os.environ.get("LOCALAPPDATA", "")]
-    places.append(os.environ.get("XDG_CACHE_HOME", str(Path("~/.cache").expanduser())))
-    folders = [Path(place) for place in places if place]
-    return any(next(one.glob("**/sound_*/speech.*.nbi"), None) for one in folders if one.is_dir())
+    caches = (os.environ.get("XDG_CACHE_HOME", "~/.cache"), "~/Library/Caches")
+    places = [Path(one, "numba") for one in (*caches, os.environ.get("LOCALAPPDATA", ""))]
+    folders = [Path(said)] if said else [*places, places[-1] / "Cache"]
+    return any(next(one.expanduser().glob("sound_*/speech.*.nbi"), None) for one in folders)
 
 
 _LISTENER: list[Any] = []  # one is enough

@@ -31,6 +31,7 @@ def assigned(found: Result, out: Path) -> None:
         _bits(summary, of_lists=found.seating is not None)
     if found.seating is not None:
         _tracks(summary)
+        _named(summary)
         _misfits(found, out)
     text(f"who is where: {out / 'assignments.csv'}")
     for note in found.notes:
@@ -74,6 +75,16 @@ def _tracks(found: dict[str, Any]) -> None:
     parts = [f"{count} {name}" for name, count in found["decisions"].items() if count]
     text(f"{counted(found['tracks'], 'track', thousands='')}: {', '.join(parts)}")
     text(_solved(found))
+
+
+def _named(found: dict[str, Any]) -> None:
+    """Who was named though no list names them."""
+    naming = found.get("naming")
+    if naming is not None:
+        text(
+            f"{counted(naming['tracks'], 'track')} with an open list: {naming['named']} named "
+            f"after somebody whose voice is known, of {naming['people']:,}"
+        )
 
 
 def _solved(found: dict[str, Any]) -> str:

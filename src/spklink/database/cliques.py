@@ -50,8 +50,11 @@ def find_cliques(conversations: Conversations, certain: NDArray[np.bool_] | None
     number = int(label.max()) + 1 if len(label) else 0
     owner = np.full(int(people.max()) + 1 if people.size else 0, -1, np.int64)
     owner[people] = np.repeat(label, conversations.listing.counts)
+    owner[people[conversations.candidate]] = -1
     speakers = np.bincount(owner[owner >= 0], minlength=number)
     resolvable = ~_all_alike(conversations, label, speakers)
+    if conversations.candidate.any():  # of whom voices from elsewhere tell
+        resolvable[label[conversations.listing.conversation[conversations.candidate]]] = True
     if certain is not None:
         resolvable |= np.bincount(label, weights=certain, minlength=number) > 0
     return number_cliques(label, speakers, resolvable)
@@ -82,7 +85,8 @@ def inseparable(conversations: Conversations) -> NDArray[np.bool_]:
     where = np.rec.fromarrays([conversations.listing.conversation, conversations.presence])[order]
     lists = [where[a:b].tobytes() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
     times = Counter(lists)
-    return np.array([times[one] > 1 for one in lists], np.bool_)[people]
+    found = np.array([times[one] > 1 for one in lists], np.bool_)[people]
+    return np.asarray(found & ~conversations.candidate)
 
 
 def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.database.lists import Listed, split, track_count
+from spklink.database.lists import OTHERS, Listed, split, track_count
 from spklink.database.segments import Diarized, read_segments
 from spklink.database.sides import TWO, Numbering, numbered
 from spklink.errors import Problems, SpklinkError, problems_in
@@ -61,6 +61,15 @@ class Conversations:
     split: float = 0.0  # how often somebody who is there is on two tracks
     # (sum of people x tracks,) what other evidence than voices adds to every seat; or none at all
     cues: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    # (entries,) people whom the list does not name, but who may be there (`candidates`), and
+    # (sum of people x tracks,) what voices known from elsewhere add to every seat; or none at all
+    candidate: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)
+    elsewhere: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    enrolled: int = (
+        0  # of the last conversations: recordings of one known person each (`enrolment`)
+    )
+    # (M,) the channel of its file that a recording of one track is, from 0; none: all are taken
+    channel: list[int | None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         """Lists of which nothing else is said are closed, and everybody on them is certain."""
@@ -68,6 +77,7 @@ class Conversations:
         for name, size, usual in (
             ("presence", entries, np.float64(1.0)),
             ("possible", entries, np.False_),
+            ("candidate", entries, np.False_),
             ("unknown", calls, np.int32(0)),
             ("open", calls, np.False_),
         ):
@@ -80,13 +90,19 @@ class Conversations:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def asked(self) -> int:
+        """How many of them are asked about: all but those that are enrolled."""
+        return len(self) - self.enrolled
+
     def index(self) -> dict[str, int]:
         """Conversation id → position in the table."""
         return {name: m for m, name in enumerate(self.ids)}
 
     def place(self, m: int) -> str:
         """Where conversation m stands in its table, for messages."""
-        return f"row {self.rows[m] if self.rows else m + 2}"
+        row = f"row {self.rows[m] if self.rows else m + 2}"
+        return row if m < self.asked else f"enrolment, {row}"
 
     @cached_property
     def plain(self) -> bool:
@@ -126,18 +142,23 @@ class _Draft:
 COLUMNS = ("audio", "prior", "group", "tracks")  # of a draft, in either form
 
 
-def read_conversations(table: Table, tracks: Table | None = None) -> Conversations:
+def read_conversations(
+    table: Table, tracks: Table | None = None, *, unlisted: bool = False
+) -> Conversations:
     """Read either form of the table (a file, a DataFrame or rows); every problem of it is in the
-    one error raised. `tracks` says who speaks when, where a recording is one channel."""
+    one error raised. `tracks` says who speaks when, where a recording is one channel. `unlisted`:
+    a list may be empty, or all of them missing; then anybody may take part."""
     problems = Problems()
     with open_table(table, "conversations") as (header, rows):
         person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
         wide = header.column("participants") >= 0 or not person
-        require_columns(header, ["conversation", "participants" if wide else person])
+        listed = [] if unlisted and not person else ["participants" if wide else person]
+        require_columns(header, ["conversation", *listed])
+        nobody = OTHERS if unlisted else ""
         if wide:
-            drafts = _read_wide(header, rows, problems)
+            drafts = _read_wide(header, rows, problems, nobody)
         else:
-            drafts = _read_long(header, rows, problems, person)
+            drafts = _read_long(header, rows, problems, person, nobody)
     if tracks is not None and drafts:
         if problems:
             raise problems_in(header.path, problems)
@@ -187,7 +208,7 @@ def make_conversations(
 
 
 def _read_wide(
-    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems
+    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems, nobody: str
 ) -> list[_Draft]:
     at = [header.column(n) for n in ("conversation", "participants", *COLUMNS)]
     drafts = []
@@ -196,7 +217,7 @@ def _read_wide(
             problems.append(wrong)
             continue
         name, who, audio, prior, group, tracks = ["" if k < 0 else fields[k].strip() for k in at]
-        listed, said = split(who)
+        listed, said = split(who or nobody)
         for wrong in said:
             problems.append(f"row {number}: {wrong}")
         if not said:
@@ -206,7 +227,11 @@ def _read_wide(
 
 
 def _read_long(
-    header: Header, rows: Iterable[tuple[int, list[str]]], problems: Problems, person: str
+    header: Header,
+    rows: Iterable[tuple[int, list[str]]],
+    problems: Problems,
+    person: str,
+    nobody: str,
 ) -> list[_Draft]:
     names = ("conversation", person, "status", "probability", *COLUMNS)
     at = [header.column(n) for n in names]
@@ -218,6 +243,7 @@ def _read_long(
             continue
         name, who, status, chance, *further = ("" if k < 0 else fields[k].strip() for k in at)
         draft = drafts.setdefault(name, _Draft(number, name, Listed()))
+        who = who if who or status else nobody
         if wrong := draft.listed.add(who, status.lower(), chance):
             problems.append(f"row {number}: {wrong}")
             unfit.add(name)

@@ -37,8 +37,21 @@ class Links:
 
 
 def speaker_nodes(conversations: Conversations) -> NDArray[np.int64]:
-    """(entries of the lists,) participants numbered apart in every group, 0..n-1."""
+    """(entries of the lists,) participants numbered apart in every group, 0..n-1. Candidates are
+    nobody's participants: each has a number of its own behind those, and so no links."""
     people = conversations.people.astype(np.int64)
+    if conversations.candidate.any():
+        listed = ~conversations.candidate
+        found = np.empty(len(people), np.int64)
+        found[listed] = _apart(conversations, people)[listed]
+        found[listed] = np.unique(found[listed], return_inverse=True)[1].reshape(-1)
+        first = int(found[listed].max(initial=-1)) + 1
+        found[~listed] = first + np.arange(int((~listed).sum()))
+        return found
+    return _apart(conversations, people)
+
+
+def _apart(conversations: Conversations, people: NDArray[np.int64]) -> NDArray[np.int64]:
     if len(conversations.groups) > 1:
         group = conversations.group[conversations.listing.conversation]
         people = people + group * np.int64(len(conversations.speakers))

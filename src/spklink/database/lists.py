@@ -75,7 +75,7 @@ class Listed:
         """What cannot be true of the whole list, or nothing; `because` says whose number it is."""
         sure = self.certain + self.unknown
         if not self.names and not self.unknown and not self.open:
-            return "empty participants"
+            return f"empty participants; {ADD}"
         if not all(self.names):
             return "an empty participant name"
         if SEPARATOR in "".join(self.names):

@@ -136,8 +136,8 @@ def certainly_different(conversations: Conversations, side_1: Ints, side_2: Ints
     m, n = (conversations.sides.conversation_of(side) for side in (side_1, side_2))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = (one[:, :, None] == two[:, None, :]).any(axis=(1, 2))
-    if (vague := _vague(conversations)).any():
-        shared |= vague[m] | vague[n]
+    if (anybody := vague(conversations)).any():
+        shared |= anybody[m] | anybody[n]
     return np.asarray(~shared | ((m == n) & (conversations.split == 0.0)))
 
 
@@ -149,20 +149,25 @@ def share_some(conversations: Conversations, people: Mask, side_1: Ints, side_2:
     return np.asarray((both & people[one]).any(axis=1))
 
 
-def are_strangers(conversations: Conversations, rows: Ints, columns: Ints) -> Mask:
-    """(rows, columns) true where the conversations of two sides share no participant."""
+def are_strangers(
+    conversations: Conversations, rows: Ints, columns: Ints, *, surely: bool = True
+) -> Mask:
+    """(rows, columns) true where the conversations of two sides share no participant. Not `surely`:
+    no listed one, and they are two conversations."""
     m, n = (conversations.sides.conversation_of(side) for side in (rows, columns))
     one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
     shared = np.zeros((len(rows), len(columns)), bool)
     for a in range(one.shape[1]):
         for b in range(two.shape[1]):
             shared |= one[:, a, None] == two[None, :, b]
-    if (vague := _vague(conversations)).any():
-        shared |= vague[m][:, None] | vague[n]
+    if not surely:
+        return np.asarray(~shared & (m[:, None] != n))
+    if (anybody := vague(conversations)).any():
+        shared |= anybody[m][:, None] | anybody[n]
     return ~shared
 
 
-def _vague(conversations: Conversations) -> Mask:
+def vague(conversations: Conversations) -> Mask:
     """(M,) conversations in which anybody may take part: somebody unknown, or others."""
     return np.asarray((conversations.unknown > 0) | conversations.open)
 

@@ -186,6 +186,16 @@ class Posterior:
             arrays[name][where[kind]] = getattr(fresh, name)
         return Posterior(model=self.model, **arrays)
 
+    def of_clique(self, k: int) -> Posterior:
+        """The posterior of one clique alone."""
+        only = np.arange(len(self.model.cliques)) == k
+        part, calls = restrict(self.model, only)
+        pairs = np.flatnonzero(only[self.model.cliques.label[self.model.first]])
+        where = {CALLS: calls, PAIRS: pairs, CLIQUES: np.array([k])}
+        return Posterior(
+            model=part, **{name: getattr(self, name)[where[kind]] for name, kind in _KIND.items()}
+        )
+
 
 CALLS, PAIRS, CLIQUES = "calls", "pairs", "cliques"
 _KIND = {

@@ -26,7 +26,7 @@ from spklink.posterior.posterior import SETTLED, Options
 from spklink.posterior.states.copies import Split, doubled
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.prior import Said
-from spklink.posterior.states.seats import Seats, build_seats
+from spklink.posterior.states.seats import Seats, build_seats, fix
 from spklink.posterior.states.solve import SeatBeliefs, Tell, glance_at, solve_seats
 
 Floats = NDArray[np.float64]
@@ -150,6 +150,27 @@ class Seating:
         assert self.beliefs.both is not None
         assert len(links.pair) == len(self.seats.first)
         return self.beliefs.both
+
+    def of_clique(self, k: int, table: Conversations, cliques: Cliques) -> Seating:
+        """The posterior of one clique alone, whose table and clique these are."""
+        mine = self.cliques.label == k
+        seats, entries = fix(self.seats, self.beliefs.place, mine)
+        events = mine[self.events.node]
+        pieces, piece = np.unique(self.beliefs.piece[mine], return_inverse=True)
+        some = pieces.tolist()
+        beliefs = SeatBeliefs(
+            place=self.beliefs.place[entries],
+            guess=self.beliefs.guess[events],
+            low=self.beliefs.low[events],
+            high=self.beliefs.high[events],
+            piece=piece.reshape(-1),
+            log_sum=self.beliefs.log_sum[:, pieces],
+            method=[self.beliefs.method[n] for n in some],
+            certainty=[self.beliefs.certainty[n] for n in some],
+            reason=[self.beliefs.reason[n] for n in some],
+            proved=self.beliefs.proved[pieces],
+        )
+        return Seating(table, cliques, seats, beliefs, self.rate)
 
     def with_pairs(self, options: Options) -> Seating:
         """With the probabilities of candidates, solved once more for them."""

@@ -27,7 +27,8 @@ from spklink.recognizers.plda_training import Speakers, learn
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.training import Trainer, vectors_of
-from spklink.sound.listening import Heard, Job, Sound, listen_all
+from spklink.sound.heard import Heard, Job
+from spklink.sound.listening import Sound, listen_all
 from spklink.tables import open_table, require_columns, wrong_length
 from spklink.threads import one_blas_thread
 

@@ -26,7 +26,8 @@ from spklink.errors import SpklinkError
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
 from spklink.sound.background_speech import hear_background
-from spklink.sound.listening import Heard, Sound, Tell, load_array
+from spklink.sound.heard import Heard
+from spklink.sound.listening import Sound, Tell, load_array
 from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
@@ -95,7 +96,7 @@ def usable_calls(sound: Sound) -> list[str]:
     for side in np.flatnonzero(sound.usable):
         m, track = int(sound.sides.conversation[side]), int(sound.sides.position[side])
         found.setdefault(m, []).append(track)
-    return sorted(f"{sound.heard[m].key} {tracks}" for m, tracks in found.items())
+    return sorted(f"{sound.heard[m].own_key} {tracks}" for m, tracks in found.items())
 
 
 def _hear_background(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> list[Heard]:
@@ -208,7 +209,7 @@ def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, store: Store)
     heard = sound.heard[m]
     if not any(heard.frames):
         return None
-    name = key_of({"version": VERSION, "vectors": recognizer.fingerprint, "of": heard.key})
+    name = key_of({"version": VERSION, "vectors": recognizer.fingerprint, "of": heard.own_key})
     kept = store.load(name)
     if kept is not None:
         return np.asarray(kept.arrays["sides"], np.float32)

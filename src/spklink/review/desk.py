@@ -14,7 +14,9 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from spklink.arrays import ranges
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
@@ -26,7 +28,7 @@ from spklink.review.verdicts import Seats, Verdict, Verdicts
 from spklink.review.views import View, view_of
 from spklink.review_options import FEWEST
 from spklink.runs.folder import RUN_FILE, load, solving
-from spklink.runs.part import Part, part_of, solved, with_heard
+from spklink.runs.part import Part, clique_of, part_of, solved, with_heard
 from spklink.runs.questions import open_question, questions_of
 from spklink.runs.queue import DISAGREE, Asked, Board, Question, asked, ordered
 from spklink.runs.queue import UNSURE as COULD_NOT_TELL
@@ -35,6 +37,7 @@ from spklink.runs.stages import Stages
 from spklink.shared_options import ORDERS
 from spklink.tables import sha256
 
+Ints = NDArray[np.int64]
 SECONDS = 0.2  # budget of a clique that is solved while somebody waits
 
 
@@ -64,12 +67,14 @@ class Desk:
         self._usable = _usable(result)
         self._rate = None if result.seating is None else result.seating.rate.value
         self._how = _quick(solving(result.options))
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, Part] = {}  # cliques that were looked at, or changed since then
         self._lock = RLock()
         size = self.cliques.size
         self.board = Board(self.cliques.label, size, asked_for.get("certainty", SETTLED))
-        self._entropy = np.zeros((2, len(size)))
-        self.refresh()
+        self.verdicts.take(self.log.all())
+        self._whole = self._as_loaded()
+        self.board.take(np.arange(len(size)), self._whole)
+        self._set_aside(self._whole.calls)
 
     @classmethod
     def open(
@@ -92,9 +97,7 @@ class Desk:
         log = Decisions.open(folder / FILE)
         log.verify()
         with stages.stage("looking for what to hear first"):
-            desk = cls(folder, result, log, order=order, certainty=certainty, seed=seed)
-            desk._look_at_all(stages)
-        return desk
+            return cls(folder, result, log, order=order, certainty=certainty, seed=seed)
 
     # --- what is asked -------------------------------------------------------------------------
 
@@ -113,7 +116,7 @@ class Desk:
         with self._lock:
             return asked(self.board, self.table, m, self._question(m))
 
-    def _ordered(self, order: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _ordered(self, order: str) -> Ints:
         decided, disagree, unsure = self._masks()
         return ordered(
             self.board,
@@ -125,7 +128,7 @@ class Desk:
             seed=self.seed,
         )
 
-    def _masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _masks(self) -> NDArray[np.bool_]:
         """(3, M) decided, in dispute, not to be told."""
         found = np.zeros((3, len(self.table)), np.bool_)
         for name, one in self.verdicts.by_conversation.items():
@@ -134,20 +137,17 @@ class Desk:
         return found
 
     def _question(self, m: int) -> Question:
-        verdict, name = self.verdict(m), self.table.ids[m]
+        verdict = self.verdict(m)
         if verdict.disagree:
             said = "; ".join(f"{one.reviewer}: {_spoken(one.seats)}" for one in verdict.heard)
             return Question(DISAGREE, f"people hear different voices ({said})", "Who is right?")
-        k = int(self.cliques.label[m])
-        best = self.part(k).names(self._within(k, m))
-        resolvable = bool(self.part(k).evidence.cliques.resolvable[0])
-        plain = open_question(self.board, self.table, m, best, resolvable)
+        part, i = self.place_of(m)
+        plain = open_question(self.board, self.table, m, part.names(i), part.resolvable(i))
         found = self.questions[m][0] if m in self.questions else plain
         if verdict.unsure:
             who = " and ".join(verdict.words)
             reason = f"{who} heard it and could not tell; {found.reason}"
             return Question(COULD_NOT_TELL, reason, found.question)
-        assert name
         return found
 
     # --- what holds ----------------------------------------------------------------------------
@@ -167,22 +167,41 @@ class Desk:
         """A clique with what was heard of it, solved."""
         with self._lock:
             if k not in self._parts:
-                self._parts[k] = self._solved(k)
+                self._parts[k] = clique_of(self._whole, k)
             return self._parts[k]
+
+    def place_of(self, m: int) -> tuple[Part, int]:
+        """A part that has a conversation, and where: its clique if that is at hand."""
+        k = int(self.cliques.label[m])
+        with self._lock:
+            return (self._parts[k], self._within(k, m)) if k in self._parts else (self._whole, m)
 
     def _within(self, k: int, m: int) -> int:
         return int(np.searchsorted(self.part(k).calls, m))
 
+    def _as_loaded(self) -> Part:
+        """All conversations, as the run left them, or solved again with what was heard since."""
+        calls, result = np.arange(len(self.table)), self.result
+        heard = self._heard(calls)
+        if not heard:
+            solution = result.solution if result.seating is None else None
+            return Part(calls, result.evidence, solution, result.seating, self._usable)
+        evidence, how = with_heard(result.evidence, heard), solving(result.options)
+        return solved(evidence, calls, self._usable, rate=self._rate, how=how)
+
     def _solved(self, k: int) -> Part:
-        calls = self.cliques.members(k)
-        sides = np.concatenate([np.arange(*_ends(self.table.sides.of(m))) for m in calls.tolist()])
-        heard: dict[int, Seats] = {}
-        for i, m in enumerate(calls.tolist()):
-            seats = self.verdict(m).seats
-            if seats is not None:
-                heard[i] = seats
-        evidence = with_heard(part_of(self.result.evidence, calls), heard)
-        return solved(evidence, calls, self._usable[sides], rate=self._rate, how=self._how)
+        """A clique, solved again with what was heard of it."""
+        calls, sides = self.cliques.members(k), self.table.sides
+        evidence = with_heard(part_of(self.result.evidence, calls), self._heard(calls))
+        usable = self._usable[ranges(sides.start[calls], sides.counts[calls])]
+        return solved(evidence, calls, usable, rate=self._rate, how=self._how)
+
+    def _heard(self, calls: Ints) -> dict[int, Seats]:
+        """What was heard of some conversations, by their place among them."""
+        if not self.verdicts.by_conversation:
+            return {}
+        said = ((i, self.verdict(m).seats) for i, m in enumerate(calls.tolist()))
+        return {i: seats for i, seats in said if seats is not None}
 
     def progress(self) -> Progress:
         with self._lock:
@@ -190,7 +209,7 @@ class Desk:
             open_ = self.board.open & ~decided
             hours = hours_of(self.result)
             spared = ~decided & ~open_
-            low, high = self._entropy.sum(axis=1).tolist()
+            low, high = self.board.entropy.sum(axis=1).tolist()
             return Progress(
                 conversations=len(self.table),
                 decided=int(decided.sum()),
@@ -267,20 +286,20 @@ class Desk:
 
     def _change(self, entry: Decision, before: list[tuple[Any, ...]]) -> Change:
         m = self.where[entry.conversation]
-        calls = self.part(int(self.cliques.label[m])).calls.tolist()
+        calls = self.cliques.members(int(self.cliques.label[m])).tolist()
         after = self._say(m)
         changed = [j for j, old, new in zip(calls, before, after, strict=True) if old != new]
         return Change(entry, tuple(calls), tuple(changed), self.progress())
 
     def _say(self, m: int) -> list[tuple[Any, ...]]:
         """What is said of every conversation of a clique, to be compared."""
-        part = self.part(int(self.cliques.label[m]))
-        names = [part.names(i) for i in range(len(part.calls))]
-        sure = self.board.open[part.calls].tolist()
-        return [
-            (*who, open_, self.verdict(j).seats, self.verdict(j).disagree)
-            for who, open_, j in zip(names, sure, part.calls.tolist(), strict=True)
-        ]
+        found = []
+        for j in self.cliques.members(int(self.cliques.label[m])).tolist():
+            part, i = self.place_of(j)
+            verdict = self.verdict(j)
+            open_ = bool(self.board.open[j])
+            found.append((*part.names(i), open_, verdict.seats, verdict.disagree))
+        return found
 
     def refresh(self) -> set[int]:
         """Take what was appended to the log, by whomever; the conversations it is about."""
@@ -289,29 +308,22 @@ class Desk:
             fresh = self.log.all(after=last) if self.log.last() > last else []
             touched = {self.where[n] for n in self.verdicts.take(fresh) if n in self.where}
             for k in {int(self.cliques.label[m]) for m in touched}:
-                self._parts.pop(k, None)
-                self._look_at(k)
+                self._parts[k] = part = self._solved(k)
+                self.board.take(np.array([k]), part)
+                self._set_aside(part.calls)
             return touched
 
-    def _look_at(self, k: int) -> None:
-        part = self.part(k)
-        self._entropy[:, k] = self.board.take(k, part).entropy
-        decided = [m for m in part.calls.tolist() if self.verdict(m).seats is not None]
+    def _set_aside(self, calls: Ints) -> None:
+        """Nothing more is asked of what was decided."""
+        names, verdicts = self.table.ids, self.verdicts
+        decided = [m for m in calls.tolist() if verdicts[names[m]].seats is not None]
         self.board.set_aside(np.array(decided, np.int64))
-
-    def _look_at_all(self, stages: Stages) -> None:
-        """Every clique once; those of which nothing is open are quickly done."""
-        for k in range(len(self.cliques)):
-            if k not in self._parts:
-                self._look_at(k)
-            if stages.progress is not None:
-                stages.progress(k + 1, len(self.cliques))
 
     def _shown(self, m: int) -> dict[str, Any]:
         """What the system would say before a decision."""
-        k = int(self.cliques.label[m])
+        part, i = self.place_of(m)
         return {
-            "suggestion": list(self.part(k).names(self._within(k, m))),
+            "suggestion": list(part.names(i)),
             "probability": float(self.board.chance[m]),
             "order": self.order,
             "results": self.run_hash,
@@ -322,13 +334,9 @@ def _spoken(seats: Seats) -> str:
     return ", ".join("?" if who is None else who for who in seats)
 
 
-def _usable(result: Result) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _usable(result: Result) -> NDArray[np.bool_]:
     found = result.usable
     return np.ones(len(result.conversations.sides), np.bool_) if found is None else found
-
-
-def _ends(own: slice) -> tuple[int, int]:
-    return int(own.start), int(own.stop)
 
 
 def _quick(how: Options) -> Options:

@@ -169,21 +169,20 @@ def _heard(entries: list[Entry], seats: Seats, open_: bool) -> list[Entry]:
 
 
 def _tracks(desk: Desk, m: int) -> Iterator[Track]:
-    part = desk.part(int(desk.cliques.label[m]))
-    return tracks_of(desk, part, int(part.calls.searchsorted(m)))
+    return tracks_of(desk, *desk.place_of(m))
 
 
 def _assigned(desk: Desk, m: int, track: Track) -> tuple[Any, ...]:
-    k = int(desk.cliques.label[m])
+    part, i = desk.place_of(m)
     return (
         desk.table.ids[m],
         track.side - int(desk.table.sides.start[m]) + 1,
         track.name or "",
         probability_text(track.probability),
-        k + 1,
+        int(desk.cliques.label[m]) + 1,
         probability_text(track.low),
         probability_text(track.high),
-        desk.part(k).certainty,
+        part.certainty(i),
         track.origin,
         track.decision,
         SEPARATOR.join(track.by),

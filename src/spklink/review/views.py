@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.database.cliques import Cliques
 from spklink.database.links import pair_starts
 from spklink.database.lists import OTHERS
 from spklink.review.decisions import Decision
@@ -159,7 +158,7 @@ def view_of(desk: Desk, part: Part, i: int) -> View:
         asked=desk.asked(m),
         tracks=tuple(tracks_of(desk, part, i)),
         listed=tuple(_listed(part, i)),
-        certainty=part.certainty,
+        certainty=part.certainty(i),
         evidence=rows,
         total=sum(row.log10 for row in rows),
         neighbours=tuple(_neighbours(desk, part, i)),
@@ -190,19 +189,19 @@ def tracks_of(desk: Desk, part: Part, i: int) -> Iterator[Track]:
             probability=figures[0],
             low=figures[1],
             high=figures[2],
-            decision=_decision(part, figures[1], usable or heard, desk.board.certainty),
+            decision=_decision(part, i, figures[1], usable or heard, desk.board.certainty),
             origin=HEARD if heard else GIVEN if part.given[i] else INFERRED,
             by=verdict.by if heard else (),
             speech_seconds=None if seconds is None or np.isnan(seconds) else seconds,
         )
 
 
-def _decision(part: Part, low: float, usable: bool, certainty: float) -> str:
+def _decision(part: Part, i: int, low: float, usable: bool, certainty: float) -> str:
     if not usable:
         return UNUSABLE
     if low >= certainty:
         return SETTLED
-    return OPEN if part.evidence.cliques.resolvable[0] else UNRESOLVABLE
+    return OPEN if part.resolvable(i) else UNRESOLVABLE
 
 
 def _listed(part: Part, i: int) -> Iterator[ListedPerson]:
@@ -317,14 +316,13 @@ def _graph(desk: Desk, part: Part, i: int) -> Graph:
         nodes=tuple(_node(desk, part, int(j)) for j in chosen),
         edges=tuple((x, y, tuple(names)) for (x, y), names in people.items()),
         conversations=len(part.calls),
-        certainty=part.certainty,
+        certainty=part.certainty(i),
     )
 
 
 def _node(desk: Desk, part: Part, j: int) -> Node:
     m = int(part.calls[j])
     verdict = desk.verdict(m)
-    cliques: Cliques = part.evidence.cliques
     if verdict.disagree:
         kind = "disagreement"
     elif verdict.seats is not None:
@@ -332,6 +330,6 @@ def _node(desk: Desk, part: Part, j: int) -> Node:
     elif not desk.board.open[m]:
         kind = SETTLED
     else:
-        kind = OPEN if cliques.resolvable[0] else UNRESOLVABLE
+        kind = OPEN if part.resolvable(j) else UNRESOLVABLE
     names = tuple(name or OTHERS for name in part.names(j))
     return Node(m, desk.table.ids[m], names, float(desk.board.chance[m]), kind)

@@ -24,7 +24,7 @@ def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
     DataFrame or rows."""
     asked = resolved(CheckOptions, options)
-    return describe(read_conversations(table, asked["tracks"]))
+    return describe(read_conversations(table, asked["tracks"], unlisted=True))
 
 
 def describe(table: Conversations) -> dict[str, Any]:

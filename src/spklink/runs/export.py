@@ -146,10 +146,9 @@ def _rows(path: Path, table: Conversations, read: Callable[[Path], Table]) -> li
             place = f"{row['conversation']!r} channel {row['channel']}"
             raise SpklinkError(f"{path}: {place} is twice there, or not in the table; {ANEW}")
         found[side] = row
-    if len(found) != len(table.sides):
-        raise SpklinkError(
-            f"{path}: {len(found)} rows where the table has {len(table.sides)} sides; {ANEW}"
-        )
+    sides = int(table.sides.start[table.asked])
+    if len(found) != sides:
+        raise SpklinkError(f"{path}: {len(found)} rows where the table has {sides} sides; {ANEW}")
     return [found[side] for side in range(len(found))]
 
 

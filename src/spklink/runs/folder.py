@@ -18,64 +18,51 @@ from typing import Any
 
 from spklink import __version__
 from spklink.calibration.curves import read_saved
+from spklink.database.candidates import Candidates, read_candidates, with_candidates
 from spklink.database.conversations import (
     Conversations,
     check_split,
     read_conversations,
-    segment_rows,
     with_splits,
 )
+from spklink.database.enrolment import with_enrolment
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
-from spklink.database.segments import COLUMNS as SEGMENTS
 from spklink.errors import SpklinkError, check_folder
 from spklink.json_files import ANYTHING, Each, read_json
-from spklink.options import options_from, options_json, relative
+from spklink.options import options_from, options_json
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import Rate
 from spklink.posterior.posterior import Options
 from spklink.posterior.seating import Seating
-from spklink.runs.cues import about_cues, cue_files, read_cue_terms
+from spklink.runs.cues import about_cues, read_cue_terms
 from spklink.runs.evidence import Evidence
+from spklink.runs.folder_files import COPIED, is_safe, write_files
 from spklink.runs.inputs import Given, Inputs, read_inputs
-from spklink.runs.listening_files import LINK_FILES, read_listening, write_listening
+from spklink.runs.listening_files import LINK_FILES, read_listening
 from spklink.runs.misfits import MISFITS
+from spklink.runs.naming import NUMBERS, Naming
 from spklink.runs.result import Listening, Result
-from spklink.runs.rows import (
-    ASSIGNMENTS,
-    CLIQUES,
-    METHODS,
-    PRESENCE,
-    clique_rows,
-    method_rows,
-    presence_rows,
-)
 from spklink.runs.seated import with_posterior, with_seating
 from spklink.runs.stages import Stages
-from spklink.scores.files import read_pairs, read_scores, write_scores
+from spklink.scores.files import read_pairs, read_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
 from spklink.tables import (
-    SEPARATOR,
-    Content,
     Table,
     aside,
-    csv_bytes,
-    open_table,
     read_cells,
     without_marks,
-    write_bytes,
-    write_csv,
     write_json,
 )
 from spklink.threads import cores
 
-COPIED = ("conversations", "known", "tracks")  # inputs that a folder needs to stand on its own
 FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
     *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
+    *("enrol.csv", "candidates.csv", "unknown.csv"),
 )
 REPORTS = ("report.html", "report.json")
 RUN_FILE = "run.json"
@@ -99,6 +86,7 @@ RUN = {  # what run.json must say for the rest to be read
             **dict.fromkeys(("expected_absences", "informative_listings"), float),
             "estimated": bool,
         },
+        "naming?": dict.fromkeys(NUMBERS, (int, float)),
     },
     "notes": [str],
 }
@@ -119,7 +107,7 @@ def write_folder(result: Result, folder: Path) -> Path:
     make_folder(folder)
     with aside(folder) as new:
         with result.stages.stage("writing the results"):
-            _write_files(result, new, folder)
+            write_files(result, new, folder)
         write_json(new / "timings.json", result.stages.timings())
         write_json(new / "run.json", run_json(result, folder))
         _put_in_place(new, folder)
@@ -136,64 +124,6 @@ def _put_in_place(new: Path, folder: Path) -> None:
         else:
             (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
     (new / RUN_FILE).replace(folder / RUN_FILE)
-
-
-def _write_files(result: Result, new: Path, folder: Path) -> None:
-    for name, content in _copies(result, folder).items():
-        write_bytes(new / f"{name}.csv", content)
-    _write_scores(result, new)
-    safe, seating = _safe(result.options), result.seating
-    if result.listening is not None:
-        write_listening(result.listening, result.conversations, new, safe=safe)
-    write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
-    if result.solution is not None:
-        write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
-        write_csv(new / "methods.csv", METHODS, method_rows(result.solution))
-    if seating is not None:
-        write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
-        write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
-    for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
-        write_csv(new / name, *of_cue, safe=safe)
-
-
-def _copies(result: Result, folder: Path) -> dict[str, bytes]:
-    """The tables that go along, as they were read; RTTM as a table."""
-    found = {}
-    for name in COPIED:
-        table = result.inputs.table(name)
-        if table is not None:
-            found[name] = seen_from(table, folder) if name == "conversations" else table.data
-    if "tracks" in found:
-        found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
-    return found
-
-
-def seen_from(table: Content, folder: Path) -> bytes:
-    """A table of conversations whose paths of recordings lead to them from another folder."""
-    home = table.path.parent if table.file else Path()
-    with open_table(table) as (header, rows):
-        at = header.column("audio")
-        if at < 0:
-            return table.data
-        kept = [fields for _, fields in rows]
-        for fields in kept:
-            files = [name.strip() for name in fields[at].split(SEPARATOR)]
-            there = [relative(home / name, folder) if name else "" for name in files]
-            fields[at] = SEPARATOR.join(there)
-        return csv_bytes(header.names, kept)
-
-
-def _write_scores(result: Result, folder: Path) -> None:
-    table = result.conversations
-    write_scores(folder / "llrs.npz", table, result.evidence.ratios())
-    if result.raw is not None and result.calibration is not None:
-        write_scores(folder / "scores.npz", table, result.raw)
-        write_json(folder / "calibration.json", result.calibration)
-
-
-def _safe(options: Mapping[str, Any]) -> bool:
-    """Whether formulas are marked in the tables of a folder; older folders do not say."""
-    return bool(options.get("safe_csv", False))
 
 
 def run_json(result: Result, folder: Path) -> dict[str, Any]:
@@ -256,7 +186,10 @@ def read_people(folder: Path) -> tuple[dict[str, Any], Conversations]:
 
 
 def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
-    table = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
+    listed = read_conversations(
+        inputs.table("conversations"), inputs.table("tracks"), unlisted=run["command"] == "link"
+    )
+    table = with_enrolment(listed, inputs.table("enrol"))
     return with_splits(table, _options(run, folder)["split_speakers"])
 
 
@@ -267,7 +200,7 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
     scores = read_scores(folder / "llrs.npz", table, links)
     said = run["result"]["conversations"], run["scores"]["needed"]
     for name, here, there in zip(
-        ("conversations", "needed scores"), (len(table), len(scores.needed)), said, strict=True
+        ("conversations", "needed scores"), (table.asked, len(scores.needed)), said, strict=True
     ):
         if here != there:
             raise SpklinkError(
@@ -281,11 +214,30 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
         weight=weight,
         known=None if known is None else read_known(known, table),
     )
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
+    candidates = _candidates(folder, run, table)
+    if candidates is not None:
+        table = with_candidates(table, candidates)
+        found = replace(found, conversations=table)
     path = _there(folder / "cues.csv")
     if path is None:
         return found
-    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
     return found.with_cues(read_cue_terms(read(path), table))
+
+
+def _candidates(folder: Path, run: dict[str, Any], table: Conversations) -> Candidates | None:
+    path = _there(folder / "candidates.csv")
+    if path is None:
+        return None
+    return read_candidates(without_marks(path) if is_safe(run["options"]) else path, table)
+
+
+def _naming(folder: Path, run: dict[str, Any], table: Conversations) -> Naming | None:
+    """Who was thought of, and what was found on the way."""
+    found, said = _candidates(folder, run, table), run["result"].get("naming")
+    if found is None or said is None:
+        return None
+    return Naming(found, **{name: said[name] for name in NUMBERS})
 
 
 def _weight(path: Path, said: dict[str, Any]) -> Weight:
@@ -324,6 +276,7 @@ def load(
             calibration=None if calibration is None else read_saved(calibration),
             listening=_listening(folder, run, evidence.conversations),
             misfits=_misfits(folder, run),
+            naming=_naming(folder, run, evidence.conversations),
             notes=run["notes"],
             stages=stages,
         )
@@ -375,7 +328,7 @@ def _misfits(folder: Path, run: dict[str, Any]) -> list[Sequence[Any]]:
     path = _there(folder / "misfits.csv")
     if path is None:
         return []
-    read: Callable[[Path], Table] = without_marks if _safe(run["options"]) else Path
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     return read_cells(read(path), dict.fromkeys(MISFITS, str))
 
 
@@ -387,4 +340,4 @@ def _raw(folder: Path, table: Conversations) -> SideScores | None:
 def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
     if run["command"] != "link":
         return None
-    return read_listening(folder, run["recognizer"], table, safe=_safe(run["options"]))
+    return read_listening(folder, run["recognizer"], table, safe=is_safe(run["options"]))

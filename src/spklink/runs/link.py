@@ -26,9 +26,11 @@ from spklink.calibration.curves import pair_speech
 from spklink.calibration.pairs import Pairs
 from spklink.calibration.table import find_kind
 from spklink.database.conversations import Conversations, read_conversations, with_splits
+from spklink.database.enrolment import with_enrolment
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import Links, find_links
 from spklink.database.segments import read_tracks
+from spklink.database.sides import vague
 from spklink.errors import SpklinkError, check_folder
 from spklink.formats.turns import read_turns
 from spklink.options import described, resolved
@@ -42,6 +44,7 @@ from spklink.recognizers.table import ENERGY, make_recognizer
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
 from spklink.runs.cues import Cues, with_conflicts
+from spklink.runs.enrolled import enrolment_table, refuse_nobody
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.given_scores import GivenScorer
@@ -67,8 +70,10 @@ from spklink.runs.sources import (
     trainer_of,
 )
 from spklink.runs.stages import Stages
+from spklink.runs.unlisted import identified, lists_are_few, with_names
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
+from spklink.shared_options import NAME
 from spklink.sound.listening import Sound, problem_rows
 from spklink.tables import Table
 
@@ -171,9 +176,13 @@ class Case:
         if turns is not None:
             tables["turns"] = turns.content
         tables |= {"cue": asked["cue"], "speakers": asked["speakers"]}
+        tables["enrol"] = enrolment_table(asked["enrol"])
         inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
-        people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
-        people = with_splits(people, asked["split_speakers"])
+        people = read_conversations(
+            inputs.table("conversations"), inputs.table("tracks"), unlisted=True
+        )
+        people = with_splits(with_enrolment(people, inputs.table("enrol")), asked["split_speakers"])
+        refuse_nobody(people)
         claimed, key = inputs.table("claimed"), inputs.table("key")
         if key is not None:
             read_key(key, people)  # what is wrong with it is said now, not in an hour
@@ -232,6 +241,10 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
         result = with_seating(result, plan.rate, plan.how)
         result = learned_again(result, compared.pairs, plan.choice, plan.how)
         voices = None if plan.silent else _voices(result, compared.scorer, sound)
+    if voices is not None and asked["unlisted"] == NAME and vague(case.conversations).any():
+        with stages.stage("naming who is not listed"):
+            result = with_names(result, voices, sound.usable, plan.rate, plan.how)
+    with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
         every = compared.scorer.everything()
@@ -295,6 +308,9 @@ def compare(
         )
 
     once = Compared(scorer, pairs, linked(pairs, first=True))
+    if case.conversations.enrolled and lists_are_few(case.conversations):
+        found = identified(case.conversations, scorer, pairs, once.found, plan.choice)
+        once = replace(once, found=found)
     can_teach = once.found.learned or compared_twice(plan.choice)
     if plan.recipe.back_end == ONCE or not can_teach:
         return once

@@ -113,7 +113,7 @@ def detect(table: Table, scores: Any, key: Table, *, stages: Stages | None = Non
     """How well scores tell the same speaker from others: EER, Cllr, minimum costs."""
     stages = stages or Stages()
     with stages.stage("reading the scores"):
-        people = read_conversations(table)
+        people = read_conversations(table, unlisted=True)
         targets, others = read_trials(scores, people, read_key(key, people))
     with stages.stage("measuring"):
         return measure_scores(targets, others)

@@ -141,7 +141,9 @@ def _met(seating: Seating, names: list[int]) -> NDArray[np.bool_]:
     met = np.eye(len(names), dtype=bool)
     table = seating.table
     for m in range(len(table)):
-        here = [where[who] for who in table.people[table.listing.of(m)].tolist() if who in where]
+        own = table.listing.of(m)
+        listed = table.people[own][~table.candidate[own]].tolist()
+        here = [where[who] for who in listed if who in where]
         met[np.ix_(here, here)] = True
     return met
 

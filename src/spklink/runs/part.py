@@ -80,6 +80,10 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
         open=table.open[calls],
         diarized=[table.diarized[m] for m in chosen] if table.diarized else [],
         cues=_seats(table, table.cues, calls) if len(table.cues) else table.cues,
+        candidate=table.candidate[entries],
+        elsewhere=_seats(table, table.elsewhere, calls) if len(table.elsewhere) else table.cues[:0],
+        enrolled=int((calls >= table.asked).sum()),
+        channel=[table.channel[m] for m in chosen] if table.channel else [],
     )
 
 
@@ -149,9 +153,9 @@ def _turned(seats: Seats, names: tuple[str, ...]) -> float:
 
 @dataclass(frozen=True)
 class Part:
-    """A clique, solved: by bits, or in full where there is an answer in full."""
+    """Some cliques, solved: by bits, or in full where there is an answer in full."""
 
-    calls: Ints  # its conversations in the whole table
+    calls: Ints  # their conversations in the whole table
     evidence: Evidence
     posterior: Posterior | None
     seating: Seating | None
@@ -216,13 +220,22 @@ class Part:
                     found[int(sides.start[m]) + track] = person
         return found
 
-    @cached_property
-    def certainty(self) -> str:
-        """exact, certified, sampled or estimated: that of the least certain piece."""
+    @property
+    def label(self) -> NDArray[np.int32]:
+        """(n,) the clique of each conversation, from 0 in this part."""
+        return self.evidence.cliques.label
+
+    def certainty(self, i: int) -> str:
+        """Of what is said of a conversation: exact, certified, sampled or estimated."""
+        k = int(self.label[i])
         if self.seating is not None:
-            return self.seating.certainty[0]
+            return self.seating.certainty[k]
         assert self.posterior is not None
-        return str(self.posterior.certainty[0])
+        return str(self.posterior.certainty[k])
+
+    def resolvable(self, i: int) -> bool:
+        """Whether voices can tell who is who."""
+        return bool(self.evidence.cliques.resolvable[self.label[i]])
 
 
 def solved(
@@ -248,3 +261,22 @@ def solved(
         options=how,
     )
     return Part(calls, evidence, None, seating, usable)
+
+
+def clique_of(whole: Part, k: int) -> Part:
+    """One clique of a solved part, as it was solved there."""
+    cliques = whole.evidence.cliques
+    calls = cliques.members(k)
+    evidence = part_of(whole.evidence, calls)
+    if evidence.known is not None and whole.evidence.known is not None:
+        heard = whole.evidence.known.said.heard
+        kept = frozenset(i for i, m in enumerate(calls.tolist()) if m in heard)
+        said = replace(evidence.known.said, heard=kept)
+        evidence = replace(evidence, known=replace(evidence.known, said=said))
+    sides = whole.table.sides
+    usable = whole.usable[ranges(sides.start[calls], sides.counts[calls])]
+    posterior = None if whole.posterior is None else whole.posterior.of_clique(k)
+    seating = whole.seating
+    if seating is not None:
+        seating = seating.of_clique(k, evidence.conversations, evidence.cliques)
+    return Part(whole.calls[calls], evidence, posterior, seating, usable)

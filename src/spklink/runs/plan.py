@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.inference.network import condition
+from spklink.posterior.inference.network import Network, Networks, condition
 from spklink.posterior.listens import NEVER, affordable, fewest, joint_of
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating
@@ -31,62 +31,70 @@ MOST_STATES = 100  # probable ones of one conversation
 
 @dataclass(frozen=True)
 class Plan:
-    """What listening to each conversation of a clique (n,) would do."""
+    """What listening to each conversation (n,) of some cliques (K,) would do."""
 
-    open: Mask  # not certain enough
-    bits: Floats  # that hearing it tells
-    settles: Floats  # conversations that it is expected to make certain enough, itself among them
-    first: Floats  # listens expected for its piece where it is heard first; infinite: not known
-    listens: tuple[float, float]  # expected for all of the clique: low and high end
-    exact: bool  # whether that is so, and not taken from parts
-    entropy: tuple[float, float]  # bits of all together: low and high end
+    open: Mask  # (n,) not certain enough
+    bits: Floats  # (n,) that hearing it tells
+    settles: Floats  # (n,) conversations that it is expected to make certain enough, and itself
+    first: Floats  # (n,) listens expected for its piece where it is heard first; infinite: unknown
+    listens: Floats  # (2, K) expected for all of a clique: low and high end
+    exact: Mask  # (K,) whether that is so, and not taken from parts
+    entropy: Floats  # (2, K) bits of all together: low and high end
 
 
 def plan(part: Part, certainty: float) -> Plan:
-    """By the posterior of a clique, until every conversation has this probability."""
-    sure = figures(part)[1]
-    open_ = sure < certainty
-    n = len(open_)
-    bits = marginal_bits(part)
-    both = float(bits.max(initial=0.0)), float(bits.sum())
+    """By the posterior of cliques, until every conversation has this probability."""
+    sure, label, cliques = figures(part)[1], part.label, len(part.evidence.cliques)
+    open_, bits = sure < certainty, marginal_bits(part)
+    listens, entropy = np.zeros((2, 2, cliques))
     if part.posterior is not None:
-        both = float(part.posterior.entropy_low[0]), float(part.posterior.entropy_high[0])
-    found = Plan(open_, bits, open_.astype(np.float64), np.full(n, np.inf), (0.0, 0.0), True, both)
-    if not open_.any():
-        return found
-    exact = n <= SMALL
-    kept = np.ones(n, np.bool_) if exact else sure < SURE
-    return _pieces(part, found, kept, certainty, exact)
+        entropy[:] = part.posterior.entropy_low, part.posterior.entropy_high
+    else:
+        np.maximum.at(entropy[0], label, bits)
+        np.add.at(entropy[1], label, bits)
+    n, unknown = len(open_), np.full(len(open_), np.inf)
+    exact = part.evidence.cliques.size <= SMALL
+    found = Plan(open_, bits, open_.astype(np.float64), unknown, listens, exact, entropy)
+    asked = np.bincount(label, open_, cliques) > 0
+    exact |= ~asked
+    kept = asked[label] & (exact[label] | (sure < SURE))
+    if n and kept.any():
+        _pieces(part, found, kept, certainty)
+    return found
 
 
-def _pieces(part: Part, found: Plan, kept: Mask, certainty: float, exact: bool) -> Plan:
+def _pieces(part: Part, found: Plan, kept: Mask, certainty: float) -> None:
     """Piece by piece of what is not taken as it is."""
-    low = high = bits = 0.0
     nodes, network = _network(part, kept)
+    bits, whole = np.zeros(len(found.exact)), part.posterior is None
     if network is None:
-        return _bounded(found)
+        return _bound(part, found, nodes)
     pieces = split(network)
     for k in range(len(pieces)):
         own = nodes[pieces.node[pieces.node_start[k] : pieces.node_start[k + 1]]]
+        clique = part.label[own[0]]
         if not found.open[own].any():
-            bits += float(found.bits[own].sum())
-            continue
-        if not affordable(pieces.one(k).size):
-            count = float(found.open[own].sum())
-            low, high, exact = low + 1.0, high + count, False
-            continue
-        listens = fewest(joint_of(pieces.one(k)), certainty)
-        found.bits[own], found.settles[own] = listens.entropy, listens.settled
-        found.first[own] = listens.first
-        low, high = low + listens.expected, high + listens.expected
-        bits += listens.joint_entropy
-    entropy = (bits, bits) if exact and part.posterior is None else found.entropy
-    return replace(found, listens=(low, high), exact=exact, entropy=entropy)
+            bits[clique] += found.bits[own].sum()
+        elif not affordable(pieces.one(k).size):
+            _bound(part, found, own)
+        else:
+            listens = fewest(joint_of(pieces.one(k)), certainty)
+            found.bits[own], found.settles[own] = listens.entropy, listens.settled
+            found.first[own] = listens.first
+            found.listens[:, clique] += listens.expected
+            bits[clique] += listens.joint_entropy
+    if whole:
+        seen = np.zeros(len(found.exact), np.bool_)
+        seen[part.label[nodes]] = True
+        found.entropy[:, seen & found.exact] = bits[seen & found.exact]
 
 
-def _bounded(found: Plan) -> Plan:
-    count = float(found.open.sum())
-    return replace(found, listens=(min(1.0, count), count), exact=False)
+def _bound(part: Part, found: Plan, own: Ints) -> None:
+    """Of what cannot be looked at until the end: one listen at least, at most one each."""
+    count = np.bincount(part.label[own], found.open[own], len(found.exact))
+    found.listens[0] += np.minimum(count, 1.0)
+    found.listens[1] += count
+    found.exact[count > 0] = False
 
 
 def _network(part: Part, kept: Mask) -> tuple[Ints, StateNetwork | None]:
@@ -100,7 +108,7 @@ def _network(part: Part, kept: Mask) -> tuple[Ints, StateNetwork | None]:
 def _of_bits(posterior: Posterior, kept: Mask) -> tuple[Ints, StateNetwork]:
     bits = np.where(kept, posterior.bits, posterior.best)
     networks = condition(posterior.model, bits)
-    network = networks.one(0)
+    network = _together(networks)
     n, edges = len(network), len(network.coupling)
     order = np.lexsort((network.b, network.a))
     table = np.zeros((edges, 4))
@@ -113,6 +121,13 @@ def _of_bits(posterior: Posterior, kept: Mask) -> tuple[Ints, StateNetwork]:
         table=table.ravel(),
         constant=0.0,
     )
+
+
+def _together(networks: Networks) -> Network:
+    """All cliques as one, which falls into pieces again."""
+    first = np.repeat(networks.node_start[:-1], np.diff(networks.edge_start)).astype(np.int32)
+    a, b = networks.a + first, networks.b + first
+    return Network(networks.field, a, b, networks.coupling, 0.0)
 
 
 def _of_seats(seating: Seating, kept: Mask) -> tuple[Ints, StateNetwork | None]:

@@ -31,6 +31,7 @@ from spklink.runs.plan import Plan, figures, plan
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+UNKNOWN = 1e9  # listens where they are not known
 # Why a conversation is asked about.
 DISAGREE, MISFIT, CLAIM, CONFLICT = "disagreement", "misfit", "claim", "conflict"
 UNRESOLVABLE, OPEN, UNSURE = "unresolvable", "open", "unsure"
@@ -95,6 +96,7 @@ class Board:
     open: Mask = field(init=False)
     leads: Mask = field(init=False)  # the one to hear first in its clique
     listens: Floats = field(init=False)  # (2, K) low and high end
+    entropy: Floats = field(init=False)  # (2, K) bits, low and high end
     exact: Mask = field(init=False)  # (K,) whether these are
 
     def __post_init__(self) -> None:
@@ -102,19 +104,19 @@ class Board:
         self.chance, self.low, self.high = np.ones((3, calls))
         self.bits, self.settles, self.first = np.zeros((3, calls))
         self.open, self.leads = np.zeros((2, calls), np.bool_)
-        self.listens, self.exact = np.zeros((2, cliques)), np.ones(cliques, np.bool_)
+        self.listens, self.entropy = np.zeros((2, 2, cliques))
+        self.exact = np.ones(cliques, np.bool_)
 
-    def take(self, k: int, part: Part) -> Plan:
-        """What a clique is like now."""
+    def take(self, cliques: Ints, part: Part) -> None:
+        """What some cliques, which are the part, are like now."""
         found, calls = plan(part, self.certainty), part.calls
         self.chance[calls], self.low[calls], self.high[calls] = figures(part)
         self.bits[calls], self.settles[calls] = found.bits, found.settles
         self.first[calls], self.open[calls] = found.first, found.open
-        self.listens[:, k], self.exact[k] = found.listens, found.exact
+        self.listens[:, cliques], self.entropy[:, cliques] = found.listens, found.entropy
+        self.exact[cliques] = found.exact
         self.leads[calls] = False
-        if found.open.any():
-            self.leads[calls[_best(found)]] = True
-        return found
+        self.leads[calls[_leading(found, part.label)]] = True
 
     def set_aside(self, calls: Ints) -> None:
         """Conversations of which nothing is asked."""
@@ -122,13 +124,14 @@ class Board:
         self.bits[calls], self.settles[calls] = 0.0, 0.0
 
 
-def _best(found: Plan) -> int:
-    """What to hear first: fewest listens, then most settled, then most told."""
-    first = np.where(found.open, found.first, np.inf)
-    if np.isinf(first).all():  # nothing looked at until the end
-        return int(np.lexsort((-found.settles, -np.where(found.open, found.bits, -1.0)))[0])
-    # Heard first, it saves its piece what listening to something else there would cost.
-    return int(np.lexsort((-found.bits, -found.settles, np.round(first, 9), ~found.open))[0])
+def _leading(found: Plan, label: NDArray[np.int32]) -> Ints:
+    """What to hear first in each clique: fewest listens, then most settled, then most told. Heard
+    first, it saves its piece what listening to something else there would cost."""
+    first = np.round(np.where(np.isfinite(found.first), found.first, UNKNOWN), 9)
+    keys = -np.round(found.bits, 9), -np.round(found.settles, 9), first, ~found.open, label
+    order = np.lexsort(keys)
+    order = order[found.open[order]]
+    return np.asarray(order[np.unique(label[order], return_index=True)[1]])
 
 
 def ordered(
@@ -155,7 +158,7 @@ def ordered(
 def _fewest(board: Board, questions: Mapping[int, Iterable[Question]], seed: int) -> Keys:
     count = np.bincount(board.label, board.open, len(board.size))
     worth = count / np.maximum(board.listens.mean(axis=0), 1e-9)
-    first = np.where(np.isfinite(board.first), board.first, 1e9)
+    first = np.where(np.isfinite(board.first), board.first, UNKNOWN)
     return [
         (~board.leads).astype(np.float64),
         np.where(board.open, 0.0, -_doubt(questions, len(board.open))),

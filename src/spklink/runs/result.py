@@ -20,6 +20,7 @@ from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating, certain_calls
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
+from spklink.runs.naming import Naming
 from spklink.runs.rows import ASSIGNMENTS, DECISIONS, assignment_rows, decisions, seat_rows
 from spklink.runs.stages import Stages
 from spklink.scores.needed import SideScores, needed_and
@@ -50,6 +51,7 @@ class Result(Shown):
     solution: Posterior | None = None  # None while a run is at work, and where bits do not do
     seating: Seating | None = None  # None where the bits of the posterior say all of it
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
+    naming: Naming | None = None  # who may be on tracks that nobody is listed on
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
     calibration: dict[str, Any] | None = None  # what calibration.json says
@@ -114,6 +116,7 @@ class Result(Shown):
         found = {} if self.solution is None else summary(self.conversations, self.solution)
         if self.seating is not None:
             found = found | seating_summary(self.seating, self.usable, self.misfits)
+            found = found | self._unlisted()
         if self.listening is None:
             return found
         speech, suspects = self.listening.speech, self.listening.suspects
@@ -124,6 +127,17 @@ class Result(Shown):
             "unused_sides": int((~speech.usable).sum()),
             "suspects": None if suspects is None else len(suspects),
         }
+
+    def _unlisted(self) -> dict[str, Any]:
+        """Of enrolled people, and of tracks that somebody was named on whom no list names."""
+        table, found = self.conversations, dict[str, Any]()
+        if table.enrolled:
+            found["enrolled"] = table.enrolled
+        if self.naming is not None and self.seating is not None:
+            entry = self.seating.entry
+            named = int((table.candidate[np.maximum(entry, 0)] & (entry >= 0)).sum())
+            found["naming"] = self.naming.as_json() | {"named": named}
+        return found
 
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write everything to a folder, as the command line does; returns it."""
@@ -154,9 +168,10 @@ def seating_summary(
     seating: Seating, usable: NDArray[np.bool_] | None, misfits: Sequence[Sequence[Any]]
 ) -> dict[str, Any]:
     """Of the answer in full: tracks, lists, and what to do about them."""
-    decided, cliques = decisions(seating, usable), seating.cliques
+    table, cliques = seating.table, seating.cliques
+    decided = decisions(seating, usable)[: int(table.sides.start[table.asked])]
     return {
-        "conversations": len(seating.table),
+        "conversations": table.asked,
         "speakers": len(seating.table.speakers),
         "cliques": len(cliques),
         "largest_clique": int(cliques.size.max(initial=0)),

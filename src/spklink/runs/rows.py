@@ -28,7 +28,7 @@ ASSIGNMENTS = (
     *("origin", "decision"),
 )
 PRESENCE = ("conversation", "speaker", "status", "probability", "low", "high")
-CERTAIN, POSSIBLE = "certain", "possible"
+CERTAIN, POSSIBLE, CANDIDATE = "certain", "possible", "candidate"
 CLIQUES = (
     *("clique", "conversations", "speakers", "configurations", "resolvable"),
     *("entropy_bits", "best_probability", "relative_probability", "method"),
@@ -73,6 +73,8 @@ def seat_rows(
     for side, (m, track) in enumerate(
         zip(table.sides.conversation.tolist(), table.sides.position.tolist(), strict=True)
     ):
+        if m >= table.asked:  # nobody asks who is in an enrolment recording
+            return
         who = OTHERS if speaker[side] == STRANGER else table.speakers[speaker[side]]
         yield (
             table.ids[m],
@@ -114,10 +116,12 @@ def presence_rows(seating: Seating) -> Iterator[tuple[Any, ...]]:
     """One row an entry of the lists: whether this person is there at all."""
     table, figures = seating.table, seating.presence
     for e, m in enumerate(table.listing.conversation.tolist()):
+        if m >= table.asked:
+            return
         yield (
             table.ids[m],
             table.speakers[table.people[e]],
-            POSSIBLE if table.possible[e] else CERTAIN,
+            CANDIDATE if table.candidate[e] else POSSIBLE if table.possible[e] else CERTAIN,
             probability_text(figures.chance[e]),
             probability_text(figures.low[e]),
             probability_text(figures.high[e]),

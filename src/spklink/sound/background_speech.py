@@ -7,7 +7,8 @@ from pathlib import Path
 from spklink.cache import Store
 from spklink.errors import SpklinkError, problems_in
 from spklink.sound.front_end import FrontEnd
-from spklink.sound.listening import Heard, Job, Tell, listen_all
+from spklink.sound.heard import Heard, Job
+from spklink.sound.listening import Tell, listen_all
 
 SOUNDS = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".sph", ".au", ".aif", ".aiff"})
 

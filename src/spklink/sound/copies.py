@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spklink.database.conversations import Conversations
 
 if TYPE_CHECKING:
-    from spklink.sound.listening import Heard
+    from spklink.sound.heard import Heard
 
 COPY_SECONDS = 1.0  # of speech: what is shorter may be equal by chance
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
-from spklink.sound.listening import Heard, Sound
+from spklink.sound.heard import Heard
+from spklink.sound.listening import Sound
 from spklink.sound.speech_table import SpeechTable
 
 Floats = NDArray[np.float64]

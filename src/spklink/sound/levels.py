@@ -17,7 +17,7 @@ from spklink.sound.speech import Framing
 
 if TYPE_CHECKING:
     from spklink.sound.front_end import Side
-    from spklink.sound.listening import Heard
+    from spklink.sound.heard import Heard
 
 Level = NDArray[np.uint8]
 LOWEST = -20.0  # dB

@@ -14,7 +14,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -23,16 +23,15 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
-from spklink.database.segments import Turns
 from spklink.database.sides import Numbering
 from spklink.errors import SpklinkError, problems_in
 from spklink.processes import Died, in_processes
 from spklink.sound.copies import with_copies
 from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
+from spklink.sound.heard import Heard, Job, blank
 from spklink.sound.levels import Level, levels_of, load_levels
 from spklink.sound.speech_marks import (
-    Runs,
     SpeechMarks,
     kept_runs,
     known_runs,
@@ -50,32 +49,6 @@ KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds")  # beside th
 SPEECH = "speech"  # the runs of its speech frames, in what is said about a recording
 CHANGED = "the file changed while it was read; run again"
 PROBLEMS = ("conversation", "channel", "file", "problem")
-
-
-@dataclass(frozen=True)
-class Heard:
-    """What is known of one recording of K tracks; its arrays stay in the cache."""
-
-    key: str
-    frames: tuple[int, ...]  # (K,) lengths of the arrays
-    speech_seconds: tuple[float, ...]  # (K,)
-    problems: tuple[tuple[int | None, bool, str], ...]  # channel from 0 or None, fatal, text
-    sha256: tuple[str, ...]  # of each file; "" where there is none
-    sounds: tuple[str, ...]  # (K,) hashes of the arrays: a channel's own, whatever its file
-    # (K,) where they speak; None where a front end does not tell
-    speech: tuple[Runs, ...] | None = field(default=None, compare=False, repr=False)
-    job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
-
-    def fatal(self, channel: int) -> str | None:
-        """Why a channel cannot be used, None where it can."""
-        for where, fatal, text in self.problems:
-            if fatal and where in (None, channel):
-                return text
-        return None
-
-    def hash_of(self, channel: int) -> str:
-        """The hash of the file that carries a channel."""
-        return self.sha256[channel if len(self.sha256) > 1 else 0]
 
 
 @dataclass(frozen=True)
@@ -129,17 +102,6 @@ class Sound:
         return SpeechTable(self.seconds(), self.marks, hashes)
 
 
-@dataclass(frozen=True)
-class Job:
-    """One recording to be listened to."""
-
-    files: tuple[Path, ...]
-    tracks: int | None  # None: as many as the file has channels
-    front_end: FrontEnd
-    cache: Path
-    turns: Turns | None = None  # where its tracks are diarized
-
-
 Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
 
 
@@ -163,7 +125,10 @@ def hear(
     if conversations.diarized:
         _refuse_without_turns(front_end)
         spoken = zip(jobs, conversations.diarized, strict=True)
-        jobs = [replace(job, turns=one.turns) for job, one in spoken]
+        jobs = [replace(job, turns=one.turns or None) for job, one in spoken]
+    if conversations.channel:
+        chosen = zip(jobs, conversations.channel, strict=True)
+        jobs = [job if k is None else replace(job, tracks=None, channel=k) for job, k in chosen]
     store = Store(folder)
     heard = with_copies(conversations, listen_all(jobs, store, workers=workers, tell=tell))
     fatal = [text for m, one in enumerate(heard) for text in _fatal(conversations, m, one)]
@@ -200,7 +165,7 @@ def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
 def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
     """The files of every conversation; a conversation without any is an error."""
     missing = [
-        f"row {m + 2}: conversation {table.ids[m]!r} names no audio"
+        f"{table.place(m)}: conversation {table.ids[m]!r} names no audio"
         for m, files in enumerate(table.audio)
         if not files
     ]
@@ -230,7 +195,8 @@ def listen_all(
     heard = []
     with closing(_listened(jobs, workers)) as found:
         for job, (one, damaged) in zip(jobs, found, strict=True):
-            heard.append(replace(one, job=job))
+            kept = replace(one, job=job)
+            heard.append(kept if job.channel is None else kept.only(job.channel))
             store.damaged.update(damaged)
             if tell is not None:
                 tell(len(heard), len(jobs))
@@ -356,10 +322,8 @@ def _deadly(job: Job, died: Died) -> Heard:
 
 def _nothing(job: Job, prints: list[Fingerprint], why: str, tracks: int) -> Heard:
     """Of a recording nothing of which is used or goes into the cache: the next run tries again."""
-    hashes, none = tuple(one.sha256 for one in prints), (0,) * tracks
-    sounds, problem = ("",) * tracks, (None, True, why)
-    silence = (np.zeros(0, np.int32),) * tracks
-    return Heard(_key(job, prints), none, (0.0,) * tracks, (problem,), hashes, sounds, silence)
+    hashes = tuple(one.sha256 for one in prints)
+    return Heard(_key(job, prints), sha256=hashes, **blank(tracks, ((None, True, why),)))
 
 
 def load_array(store: Store, heard: Heard, track: int) -> Singles:
@@ -368,11 +332,12 @@ def load_array(store: Store, heard: Heard, track: int) -> Singles:
     kept = store.load(heard.key)
     if kept is None and heard.job is not None:
         again, _ = listen(heard.job)
+        again = again if heard.job.channel is None else again.only(heard.job.channel)
         if (again.key, again.sounds) != (heard.key, heard.sounds):
             raise SpklinkError(f"{heard.job.files[0]}: {CHANGED}")
         kept = store.load(heard.key)
     if kept is None:
         raise SpklinkError(f"{store.path(heard.key)}: cannot be kept; use another --cache")
-    begin = sum(heard.frames[:track])
+    begin = heard.skipped + sum(heard.frames[:track])
     every: Singles = kept.arrays["sides"]
     return every[begin : begin + heard.frames[track]]

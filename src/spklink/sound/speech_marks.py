@@ -22,7 +22,7 @@ from spklink.sound.speech import Framing
 from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
 
 if TYPE_CHECKING:
-    from spklink.sound.listening import Job
+    from spklink.sound.heard import Job
 
 Mask = NDArray[np.bool_]
 Runs = NDArray[np.int32]

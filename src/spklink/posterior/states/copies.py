@@ -58,9 +58,10 @@ def doubled(table: Conversations, links: Links) -> Doubled:
     own = np.arange(len(table.people)) + listing.start[:-1][node]
     copy = own + counts[node]
     people, presence = (np.empty(2 * len(own), a.dtype) for a in (table.people, table.presence))
-    possible = np.ones(2 * len(own), np.bool_)
+    possible, candidate = np.ones((2, 2 * len(own)), np.bool_)
     for at in (own, copy):
         people[at], presence[at] = table.people, table.presence
+        candidate[at] = table.candidate
     possible[own] = table.possible
     twice = replace(
         table,
@@ -68,6 +69,7 @@ def doubled(table: Conversations, links: Links) -> Doubled:
         people=people,
         presence=presence,
         possible=possible,
+        candidate=candidate,
     )
     return Doubled(twice, _four_times(links, counts), own, copy)
 

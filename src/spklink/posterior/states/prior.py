@@ -152,7 +152,7 @@ def split_weights(odds: Floats, rate: float) -> tuple[Floats, Floats]:
 
 def _orientation(conversations: Conversations, layout: SeatLayout, twice: bool) -> Floats:
     """What the column `prior` adds to every seat: half of it to each of two people, so that both
-    together have all of it; and what cues add."""
+    together have all of it; what cues add, and voices known from elsewhere."""
     added = np.zeros(int(layout.seat_start[-1]))
     with np.errstate(divide="ignore"):
         for m in np.flatnonzero(conversations.prior != 0.5):
@@ -160,15 +160,16 @@ def _orientation(conversations: Conversations, layout: SeatLayout, twice: bool) 
             as_listed, other = 0.5 * np.log(2.0 * np.array([listed, 1.0 - listed]))
             in_order = np.tile(np.eye(2, dtype=bool), (2 if twice else 1, 1))
             layout.seats(added, int(m))[:] = np.where(in_order, as_listed, other)
-    return added + _cues(conversations, layout, twice)
+    for seats in (conversations.cues, conversations.elsewhere):
+        if len(seats):
+            added += _repeated(seats, layout) if twice else seats
+    return added
 
 
-def _cues(conversations: Conversations, layout: SeatLayout, twice: bool) -> Floats | float:
-    """What other evidence than voices adds; to people and their copies alike."""
-    if not len(conversations.cues) or not twice:
-        return conversations.cues if len(conversations.cues) else 0.0
+def _repeated(seats: Floats, layout: SeatLayout) -> Floats:
+    """What is added to people is added to their copies alike."""
     once = layout_of(layout.people // 2, layout.tracks)
-    parts = [once.seats(conversations.cues, m) for m in range(len(conversations))]
+    parts = [once.seats(seats, m) for m in range(len(layout.people))]
     return np.concatenate([part.ravel() for part in parts for _ in range(2)])
 
 

@@ -1,0 +1,99 @@
+"""What a results folder has in it: the tables, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spklink.database.candidates import COLUMNS as CANDIDATES
+from spklink.database.conversations import segment_rows
+from spklink.database.segments import COLUMNS as SEGMENTS
+from spklink.options import relative
+from spklink.runs.cues import cue_files
+from spklink.runs.listening_files import write_listening
+from spklink.runs.misfits import MISFITS
+from spklink.runs.result import Result
+from spklink.runs.rows import (
+    ASSIGNMENTS,
+    CLIQUES,
+    METHODS,
+    PRESENCE,
+    clique_rows,
+    method_rows,
+    presence_rows,
+)
+from spklink.scores.files import write_scores
+from spklink.tables import (
+    SEPARATOR,
+    Content,
+    csv_bytes,
+    open_table,
+    write_bytes,
+    write_csv,
+    write_json,
+)
+
+COPIED = ("conversations", "known", "tracks", "enrol")  # inputs that a folder needs to stand alone
+
+
+def write_files(result: Result, new: Path, folder: Path) -> None:
+    for name, content in _copies(result, folder).items():
+        write_bytes(new / f"{name}.csv", content)
+    _write_scores(result, new)
+    safe, seating = is_safe(result.options), result.seating
+    if result.listening is not None:
+        write_listening(result.listening, result.conversations, new, safe=safe)
+    write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
+    if result.solution is not None:
+        write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
+        write_csv(new / "methods.csv", METHODS, method_rows(result.solution))
+    if seating is not None:
+        write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
+        write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
+    if result.naming is not None:
+        rows = result.naming.candidates.rows(result.conversations)
+        write_csv(new / "candidates.csv", CANDIDATES, rows, safe=safe)
+    for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
+        write_csv(new / name, *of_cue, safe=safe)
+
+
+def _copies(result: Result, folder: Path) -> dict[str, bytes]:
+    """The tables that go along, as they were read; RTTM as a table."""
+    found = {}
+    for name in COPIED:
+        table = result.inputs.table(name)
+        if table is not None:
+            heard = name in ("conversations", "enrol")
+            found[name] = seen_from(table, folder) if heard else table.data
+    if "tracks" in found:
+        found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
+    return found
+
+
+def seen_from(table: Content, folder: Path) -> bytes:
+    """A table of conversations whose paths of recordings lead to them from another folder."""
+    home = table.path.parent if table.file else Path()
+    with open_table(table) as (header, rows):
+        at = header.column("audio")
+        if at < 0:
+            return table.data
+        kept = [fields for _, fields in rows]
+        for fields in kept:
+            files = [name.strip() for name in fields[at].split(SEPARATOR)]
+            there = [relative(home / name, folder) if name else "" for name in files]
+            fields[at] = SEPARATOR.join(there)
+        return csv_bytes(header.names, kept)
+
+
+def _write_scores(result: Result, folder: Path) -> None:
+    table = result.conversations
+    write_scores(folder / "llrs.npz", table, result.evidence.ratios())
+    if result.raw is not None and result.calibration is not None:
+        write_scores(folder / "scores.npz", table, result.raw)
+        write_json(folder / "calibration.json", result.calibration)
+
+
+def is_safe(options: Mapping[str, Any]) -> bool:
+    """Whether formulas are marked in the tables of a folder; older folders do not say."""
+    return bool(options.get("safe_csv", False))

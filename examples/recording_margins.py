@@ -20,9 +20,9 @@ import numpy as np
 
 from spklink.sound import sameness, speech
 from spklink.sound.audio import channel_blocks, channels_of
+from spklink.sound.background_speech import SOUNDS
 from spklink.sound.chunks import CHUNK, chunks_of
 from spklink.sound.features import DEFAULT
-from spklink.sound.listening import SOUNDS
 
 DETECTOR = DEFAULT.detector
 WITHIN = speech.STRETCHES * speech.ENOUGH  # frames

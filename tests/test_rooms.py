@@ -14,9 +14,9 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
-    *("world_options", "review_options", "option_groups", "settings"),
+    *("world_options", "review_options", "partition_options", "option_groups", "settings"),
     *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
-    *("cues", "measures", "worlds", "runs", "report", "review", "cli"),
+    *("cues", "partitions", "measures", "worlds", "runs", "report", "review", "cli"),
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {

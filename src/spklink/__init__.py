@@ -1,8 +1,8 @@
 """spklink: who is on which channel of every two-channel call, with probabilities one can trust.
 
-Jobs, as on the command line: link, assign, compare, calibrate, evaluate, consistency, detect,
-write_report, export, check, simulate, load. Pieces to build on: tables, links, cliques, models,
-posteriors.
+Jobs, as on the command line: link, assign, partition, compare, calibrate, evaluate, consistency,
+detect, write_report, export, check, simulate, load. Pieces to build on: tables, links, cliques,
+models, posteriors.
 The names load on first use, so that importing the package (and `spklink --help`) is instant.
 """
 
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from spklink.runs.measure import consistency as consistency
     from spklink.runs.measure import detect as detect
     from spklink.runs.measure import evaluate as evaluate
+    from spklink.runs.partition import partition as partition
+    from spklink.runs.partition_measure import evaluate_partition as evaluate_partition
+    from spklink.runs.partition_result import Partition as Partition
     from spklink.runs.result import Result as Result
     from spklink.scores.files import read_scores as read_scores
     from spklink.worlds.simulate import simulate as simulate
@@ -74,6 +77,9 @@ else:  # where each name is; a test holds this against the lines above
         "consistency": "runs.measure",
         "detect": "runs.measure",
         "evaluate": "runs.measure",
+        "partition": "runs.partition",
+        "evaluate_partition": "runs.partition_measure",
+        "Partition": "runs.partition_result",
         "Result": "runs.result",
         "read_scores": "scores.files",
         "simulate": "worlds.simulate",
@@ -96,6 +102,7 @@ __all__ = [
     "Labels",
     "Links",
     "Options",
+    "Partition",
     "Posterior",
     "Recognizer",
     "Result",
@@ -110,12 +117,14 @@ __all__ = [
     "consistency",
     "detect",
     "evaluate",
+    "evaluate_partition",
     "export",
     "find_cliques",
     "find_links",
     "levels",
     "link",
     "load",
+    "partition",
     "read_conversations",
     "read_key",
     "read_known",

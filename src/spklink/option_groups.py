@@ -12,20 +12,38 @@ OWN = "Options"
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you give": (
         *("columns", "audio", "corpus", "component", "known", "claimed", "key", "tracks", "turns"),
-        *("speakers", "attribute", "cue", "embeddings", "embedding_keys", "scores", "sides"),
-        *("segments", "background", "calibration", "fallback"),
+        *(
+            "level",
+            "speakers",
+            "pairs",
+            "attribute",
+            "cue",
+            "embeddings",
+            "embedding_keys",
+            "scores",
+            "sides",
+        ),
+        *("segments", "enrol", "background", "calibration", "fallback"),
     ),
     "What you get": (
         *("out", "folder", "to", "only", "join", "shortest", "all_pairs", "report", "open"),
-        *("safe_csv", "npz", "as_json"),
+        *("verbal", "safe_csv", "npz", "as_json", "floor"),
     ),
     "How it listens": (
         *("recognizer", "preset", "speech", "components", "on_bad_audio", "min_speech", "cache"),
         "retrain",
     ),
     "How it decides": (
-        *("list_errors", "wrong_lists", "split_speakers", "kind", "link_wccn", "back_end"),
-        *("weight", "beta", "method"),
+        *(
+            "unlisted",
+            "list_errors",
+            "wrong_lists",
+            "split_speakers",
+            "kind",
+            "link_wccn",
+            "back_end",
+        ),
+        *("weight", "beta", "method", "linkage", "threshold", "prior", "sweeps"),
     ),
     "Limits": ("budget_seconds", "budget_gb", "workers", "seed"),
 }

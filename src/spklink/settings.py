@@ -17,13 +17,19 @@ from spklink.options import described_as as described_as
 from spklink.options import options_json as options_json
 from spklink.options import options_of as options_of
 from spklink.options import resolved as resolved
+from spklink.partition_options import PartitionOptions as PartitionOptions
 from spklink.review_options import DecisionsOptions, QueueOptions
 from spklink.shared_options import (
+    PRESETS,
+    Attributes,
+    Background,
     Beta,
     Blind,
     BudgetGb,
     BudgetSeconds,
+    Cache,
     Claimed,
+    Components,
     Cue,
     EmbeddingKeys,
     Embeddings,
@@ -39,17 +45,25 @@ from spklink.shared_options import (
     OpenPage,
     Order,
     Port,
+    Preset,
+    Recognizer,
+    Report,
+    Retrain,
     Reviewer,
     SafeCsv,
     SavedFile,
     Seed,
     Sides,
+    Speakers,
+    Speech,
     SplitSpeakers,
     TableFile,
     Tracks,
     TrustedLists,
+    TruthIfKnown,
     Turns,
     Unlisted,
+    Verbal,
     Weight,
     Workers,
     WrongLists,
@@ -58,12 +72,6 @@ from spklink.shared_options import File as File
 from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 LABELFREE, NONE = "labelfree", "none"
-
-
-def recognizers() -> tuple[str, ...]:
-    from spklink.recognizers.table import RECOGNIZERS
-
-    return tuple(RECOGNIZERS)
 
 
 def export_formats() -> tuple[str, ...]:
@@ -90,7 +98,9 @@ CountedTable = Annotated[
 Model = Annotated[
     Path | None, Option("A speaker network to try.", None, file=True, argument="[MODEL.onnx]")
 ]
-Results = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
+Results = Annotated[
+    Path, Option("Folder written by link, assign or partition.", file=True, argument="OUT")
+]
 Shell = Annotated[
     str, Option("Which shell.", choices=("bash", "zsh", "fish", "powershell"), argument="SHELL")
 ]
@@ -114,7 +124,6 @@ DemoOut = Annotated[
 ]
 Json = Annotated[bool, Option("Print JSON for machines.", False, flags=("--json",))]
 
-PRESETS = ("default", "paper")
 BACK_ENDS = ("auto", "cosine", "wccn", "plda")
 CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
 
@@ -143,51 +152,19 @@ class AssignOptions(TypedDict, total=False):
 
 
 class LinkOptions(TypedDict, total=False):
-    recognizer: Annotated[
-        str | object,
-        Option(
-            "What compares the voices: gmm-ubm, or a speaker network (model.onnx).",
-            "gmm-ubm",
-            choices=recognizers,
-            file=True,
-            ending=".onnx",
-        ),
-    ]
-    preset: Annotated[
-        str,
-        Option(
-            "What measured best without labels, or the paper's recipe.", "default", choices=PRESETS
-        ),
-    ]
-    speech: Annotated[
-        str,
-        Option(
-            "What tells speech from pauses: energy, or a network (Silero's .onnx).",
-            "energy",
-            choices=("energy",),
-            file=True,
-        ),
-    ]
-    background: Annotated[
-        File,
-        Option("Folder of speech to train on instead of the calls.", None, file=True),
-    ]
-    components: Annotated[
-        int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
-    ]
+    recognizer: Recognizer
+    preset: Preset
+    speech: Speech
+    background: Background
+    components: Components
     embeddings: Embeddings
     embedding_keys: EmbeddingKeys
     scores: GivenScores
     sides: Sides
     tracks: Tracks
     turns: Turns
-    speakers: Annotated[
-        TableFile,
-        Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
-    ]
-    attribute: Annotated[
-        str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
-    ]
+    speakers: Speakers
+    attribute: Attributes
     cue: Cue
     enrol: Enrol
     unlisted: Unlisted
@@ -199,8 +176,8 @@ class LinkOptions(TypedDict, total=False):
     on_bad_audio: OnBadAudio
     min_speech: MinSpeech
     all_pairs: Annotated[bool, Option("Write the scores of all side pairs.", False)]
-    cache: Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
-    retrain: Annotated[bool, Option("Train anew on the calls as they are now.", False)]
+    cache: Cache
+    retrain: Retrain
     calibration: Annotated[
         SavedFile,
         Option(CALIBRATION, LABELFREE, choices=(LABELFREE, NONE), file=True, memory=True),
@@ -236,9 +213,7 @@ class LinkOptions(TypedDict, total=False):
     workers: Workers
     seed: Seed
     safe_csv: SafeCsv
-    report: Annotated[
-        bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
-    ]
+    report: Report
 
 
 class CompareOptions(TypedDict, total=False):
@@ -271,10 +246,7 @@ class CompareOptions(TypedDict, total=False):
             memory=True,
         ),
     ]
-    background: Annotated[
-        File,
-        Option("Folder of speech to train on instead of the calls.", None, file=True),
-    ]
+    background: Background
     on_bad_audio: OnBadAudio
     min_speech: MinSpeech
     cache: Annotated[
@@ -336,11 +308,9 @@ class ExportOptions(TypedDict, total=False):
 
 
 class ReportOptions(TypedDict, total=False):
-    key: Annotated[
-        TableFile,
-        Option("The truth, to measure the results against.", None, file=True, memory=True),
-    ]
+    key: TruthIfKnown
     claimed: Claimed
+    verbal: Verbal
     open: OpenPage
     workers: Workers
 
@@ -370,6 +340,10 @@ class EvaluateOptions(TypedDict, total=False):
 
 class CheckOptions(TypedDict, total=False):
     tracks: Tracks
+    turns: Turns
+    speakers: Speakers
+    attribute: Attributes
+    cue: Cue
 
 
 class NoOptions(TypedDict, total=False):
@@ -379,6 +353,7 @@ class NoOptions(TypedDict, total=False):
 COMMANDS: dict[str, type] = {
     "assign": AssignOptions,
     "link": LinkOptions,
+    "partition": PartitionOptions,
     "compare": CompareOptions,
     "calibrate": CalibrateOptions,
     "detect": NoOptions,

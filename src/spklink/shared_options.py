@@ -21,10 +21,52 @@ def kinds() -> tuple[str, ...]:
     return tuple(KINDS)
 
 
+def recognizers() -> tuple[str, ...]:
+    from spklink.recognizers.table import RECOGNIZERS
+
+    return tuple(RECOGNIZERS)
+
+
+PRESETS = ("default", "paper")
 File = str | PathLike[str] | None
 SavedFile = str | PathLike[str] | Mapping[str, Any]  # a calibration, or what `calibrate` returned
 TableFile = Any  # a file, and in the library also a DataFrame or rows
 
+Recognizer = Annotated[
+    str | object,
+    Option(
+        "What compares the voices: gmm-ubm, or a speaker network (model.onnx).",
+        "gmm-ubm",
+        choices=recognizers,
+        file=True,
+        ending=".onnx",
+    ),
+]
+Preset = Annotated[
+    str,
+    Option("What measured best without labels, or the paper's recipe.", "default", choices=PRESETS),
+]
+Speech = Annotated[
+    str,
+    Option(
+        "What tells speech from pauses: energy, or a network (Silero's .onnx).",
+        "energy",
+        choices=("energy",),
+        file=True,
+    ),
+]
+Background = Annotated[
+    File,
+    Option("Folder of speech to train on instead of the calls.", None, file=True),
+]
+Components = Annotated[
+    int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
+]
+Cache = Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
+Retrain = Annotated[bool, Option("Train anew on the calls as they are now.", False)]
+Report = Annotated[
+    bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
+]
 Kind = Annotated[
     str | None, Option("Form of the calibration; lr is a plain line.", None, choices=kinds)
 ]
@@ -157,6 +199,13 @@ Turns = Annotated[
         memory=True,
     ),
 ]
+Speakers = Annotated[
+    TableFile,
+    Option("What is known of people: speaker,sex and so on.", None, file=True, memory=True),
+]
+Attributes = Annotated[
+    str | None, Option("Columns of --speakers that voices may tell: sex,region.", None)
+]
 Cue = Annotated[
     TableFile,
     Option(
@@ -206,3 +255,14 @@ World = Annotated[
     str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
 ]
 Eer = Annotated[float, Option("Equal error rate of the scores, in per cent.", 7.0)]
+Verbal = Annotated[
+    str | None,
+    Option(
+        "Say in words, too, how strong evidence is: the scale of ENFSI (2015).",
+        None,
+        choices=("enfsi",),
+    ),
+]
+TruthIfKnown = Annotated[
+    TableFile, Option("The truth, to measure the results against.", None, file=True, memory=True)
+]

@@ -21,9 +21,21 @@ _RIGHT_TO_LEFT = re.compile(f"[{_R}](?:[{_R} ]*[{_R}])?")
 ISOLATE, END = "\u2068", "\u2069"
 
 
-def counted(number: int, noun: str, *, thousands: str = ",") -> str:
-    """1 call, 2 calls, 12,345 calls; `thousands` is what stands between groups of digits."""
-    return f"{number:{thousands}} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, *, several: str = "", thousands: str = ",") -> str:
+    """1 call, 2 calls, 12,345 calls; 2 people, where that is what `several` are called; `thousands`
+    is what stands between groups of digits."""
+    return f"{number:{thousands}} {noun if number == 1 else several or f'{noun}s'}"
+
+
+def chance_text(chance: float | None, nothing: str = "–") -> str:
+    """A probability as everybody is told it: per cent with one digit and never as certainty, as no
+    more could be vouched for. (Shares that were counted are another matter: all of them is 100 %.)
+    """
+    if chance is None:
+        return nothing
+    if chance >= 0.9995:
+        return "over 99.9 %"
+    return "under 0.1 %" if chance < 0.0005 else f"{100.0 * chance:.1f} %"
 
 
 def printable(text: str) -> str:

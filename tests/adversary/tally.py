@@ -31,6 +31,7 @@ ROWS = (  # in this order, each with what could go wrong
     ("kills: terminal closed", "tracebacks hangs"),
     ("runs resumed after kills", "tracebacks hangs other bytes"),
     ("pairs of runs, one cache", "tracebacks hangs other bytes"),
+    ("kills: page of a review", "tracebacks hangs other bytes"),
     ("hostile names in Chromium", "tracebacks scripts"),
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spklink.cues.attributes import AttributeCue, Voices, small_voices
-from spklink.cues.cue import odds_in
+from spklink.cues.cue import chances_of_odds, odds_in, seat_layout
 from spklink.cues.speakers import Attribute, read_attributes
 from spklink.database.conversations import read_conversations
 from spklink.errors import SpklinkError
@@ -45,7 +45,7 @@ class World:
         return Attribute("sex", ["f", "m"], np.asarray(values)[self.number].astype(np.int64))
 
     def voices_say(self, strength: float) -> np.ndarray:
-        return np.where(self.turned == 1, strength, -strength)
+        return chances_of_odds(self.table, np.where(self.turned == 1, strength, -strength))
 
 
 @pytest.mark.parametrize("elsewhere", [None, 4.0])
@@ -88,6 +88,76 @@ def test_it_does_not_learn_people():
         cue = AttributeCue(world.table, world.attribute(world.sex), world.voices)
         odds = odds_in(world.table, cue.terms(world.table, world.voices_say(6.0)).seat)
         moved += bool(odds.any())
+    assert moved <= 1
+
+
+class Meetings:
+    """Three people on three tracks of meetings, with vectors of their sides."""
+
+    def __init__(self, seed: int, apart: float, participants: str = "") -> None:
+        rng = np.random.default_rng(seed)
+        self.sex = rng.integers(2, size=PEOPLE)
+        own = rng.normal(size=(PEOPLE, 12))
+        own[:, 0] += apart * (2 * self.sex - 1)
+        self.people = [rng.choice(PEOPLE, 3, replace=False) for _ in range(CALLS)]
+        rows = [
+            {
+                "conversation": f"c{m}",
+                "participants": ";".join(f"p{p}" for p in some) + participants,
+                "tracks": "3",
+                "audio": f"{m}.wav",
+            }
+            for m, some in enumerate(self.people)
+        ]
+        self.table = read_conversations(rows)
+        self.number = np.array([int(name[1:]) for name in self.table.speakers])
+        self.place = [rng.permutation(3) for _ in range(CALLS)]
+        vector = np.zeros((3 * CALLS, 12))
+        for m, (some, place) in enumerate(zip(self.people, self.place, strict=True)):
+            vector[3 * m + place] = own[some] + 0.5 * rng.normal(size=(3, 12))
+        self.voices = Voices(vector, np.ones(3 * CALLS, np.bool_), rng.permutation(3 * CALLS))
+
+    def attribute(self, values) -> Attribute:
+        return Attribute("sex", ["f", "m"], np.asarray(values)[self.number].astype(np.int64))
+
+    def known(self, sure: float) -> np.ndarray:
+        """What a witness says who is right."""
+        seat = np.full(9 * CALLS, (1.0 - sure) / 2.0)
+        for m, place in enumerate(self.place):
+            seat_layout(self.table).seats(seat, m)[np.arange(3), place] = sure
+        return seat
+
+
+@pytest.mark.parametrize("participants", ["", ";*"])
+def test_more_tracks_are_told_by_seats(participants):
+    """Whoever differs from the two others is found; those who are alike have the same terms. Where
+    anybody else may be there, a witness has to say who is where."""
+    world = Meetings(1, 2.5, participants)
+    cue = AttributeCue(world.table, world.attribute(world.sex), world.voices)
+    terms, layout = cue.terms(world.table, world.known(0.95)), seat_layout(world.table)
+    right = count = 0
+    for m, (some, place) in enumerate(zip(world.people, world.place, strict=True)):
+        own, sex = layout.seats(terms.seat, m), world.sex[some]
+        if len(set(sex)) == 1:
+            assert not own.any()
+            continue
+        odd = int(np.flatnonzero(sex != np.bincount(sex).argmax())[0])
+        alike = np.flatnonzero(sex == np.bincount(sex).argmax())
+        np.testing.assert_allclose(own[alike[0]], own[alike[1]])
+        right += own[odd].argmax() == place[odd]
+        count += 1
+    assert right > 0.9 * count > 50
+    silent = not cue.terms(world.table).seat.any()
+    assert silent == bool(participants)  # no conversation is known to be of one sex
+
+
+def test_by_lot_more_tracks_change_nothing_either():
+    moved = 0
+    for seed in range(15):
+        world = Meetings(seed, 2.0)
+        lot = np.random.default_rng([seed, 9]).integers(2, size=PEOPLE)
+        cue = AttributeCue(world.table, world.attribute(lot), world.voices)
+        moved += bool(cue.terms(world.table, world.known(0.95)).seat.any())
     assert moved <= 1
 
 

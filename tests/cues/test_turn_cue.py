@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from made_turns import made_levels, made_turns
-from spklink.cues.cue import odds_in, seat_layout
+from spklink.cues.cue import nothing, odds_in, seat_layout
+from spklink.cues.turn_chain import expected, likelihoods
 from spklink.cues.turn_model import TurnModel, decide, learn
-from spklink.cues.turn_votes import offsets, spoken, voters
+from spklink.cues.turn_votes import contrasts, offsets, spoken, voters
 from spklink.cues.turns import Spoken, TurnCue, of_table
 from spklink.database.conversations import read_conversations
 from spklink.errors import SpklinkError
@@ -57,7 +58,7 @@ def judged(world, kind, seed=1):
     """(calls,) log-odds of exchanged, the truth, and the model."""
     rng = np.random.default_rng(seed)
     each = [
-        voters(m, levels, worse(kind, turns, rng), pair=True)
+        voters(m, contrasts(levels), worse(kind, turns, rng), pair=True)
         for m, (levels, turns, _) in enumerate(world)
     ]
     every = [voter for one in each for voter in one]
@@ -88,7 +89,7 @@ def test_no_turns_are_believed_beyond_the_rate_of_wrong_ones(world):
 
 def test_tracks_the_other_way_round_say_the_opposite(world):
     levels, turns, _ = world[0]
-    [one], [two] = (voters(0, some, turns, pair=True) for some in (levels, levels[::-1]))
+    [one], [two] = (voters(0, contrasts(some), turns, pair=True) for some in (levels, levels[::-1]))
     model = TurnModel()
     a, b = (decide([voter], model)[0] for voter in (one, two))
     np.testing.assert_allclose(a, b[::-1], atol=1e-9)
@@ -100,13 +101,15 @@ def test_rows_of_words_are_worth_no_more_than_the_turn(world):
     for who, start, end in turns:
         cuts = np.linspace(start, end, 1 + max(1, int((end - start) / 0.3)))
         words += [(who, a, b) for a, b in pairwise(cuts.tolist())]
-    [one], [two] = (voters(0, levels, some, pair=True) for some in (turns, words))
+    [one], [two] = (voters(0, contrasts(levels), some, pair=True) for some in (turns, words))
     assert len(words) > 2 * len(turns)
     assert one.value.shape == two.value.shape
 
 
 def test_offsets_are_found(world):
-    late = [voters(m, w[0], shifted(w[1], -4.0), pair=True)[0] for m, w in enumerate(world)]
+    late = [
+        voters(m, contrasts(w[0]), shifted(w[1], -4.0), pair=True)[0] for m, w in enumerate(world)
+    ]
     model = learn(late)
     prior = model.offset_prior()
     assert prior[np.abs(offsets()) < 0.3].sum() < 0.1
@@ -118,8 +121,8 @@ def test_voices_teach_that_transcripts_name_the_wrong_people(world):
     each = []
     for m, (levels, turns, _) in enumerate(world):
         named = [(1 - w, a, b) for w, a, b in turns] if m % 5 == 0 else turns
-        each += voters(m, levels, named, pair=True)
-    voices = np.array([9.0 if w[2] else -9.0 for w in world])
+        each += voters(m, contrasts(levels), named, pair=True)
+    voices = [np.array([1e-4, 1.0 - 1e-4])[:: 1 if w[2] else -1] for w in world]
     alone, together = learn(each), learn(each, voices)
     assert alone.wrong < 0.002
     assert 0.04 < together.wrong < 0.2
@@ -131,7 +134,7 @@ def test_overlapping_turns_and_nothing_at_all():
     assert both == {}  # nobody alone
     part = spoken([(0, 1.0, 5.0), (1, 3.0, 5.0)])
     assert list(part) == [0]
-    begin, end, _ = part[0]
+    begin, end = part[0].begin, part[0].end
     assert (begin[0], end[0]) == (20, 60)
     assert learn([]) == TurnModel()
 
@@ -146,6 +149,125 @@ def meetings():
         turns = made_turns(rng, 4, 60.0)
         found.append((made_levels(rng, turns, place, 4, 60.0), turns, place))
     return found
+
+
+def test_a_chain_is_what_enumeration_says():
+    """Likelihoods and expectations of a chain of turns, against all ways to be right or not."""
+    rng = np.random.default_rng(4)
+    value = rng.normal(0.0, 1.5, (5, 1)).astype(np.float32)
+    variance, chance, odd = rng.uniform(0.2, 0.6, 5), rng.uniform(0.5, 2.0, 5), np.full(5, 0.2)
+    mean, other, stays = 1.3, 0.2, 0.4
+    start, chain = np.array([0, 5]), (mean, other, stays)
+
+    def normal(x, v):
+        return np.exp(-0.5 * x * x / v) / np.sqrt(2.0 * np.pi * v)
+
+    x = value[:, 0].astype(float)
+    total, own, given = 0.0, np.zeros(5), np.zeros(5)
+    for states in product((0, 1), repeat=5):
+        weight = other if states[0] else 1.0 - other
+        for a, b in pairwise(states):
+            weight *= stays * (a == b) + (1.0 - stays) * (other if b else 1.0 - other)
+        right = np.where(states, normal(x + mean, variance), normal(x - mean, variance))
+        right *= 0.8 / normal(x, chance)
+        weight *= (right + odd).prod()
+        total += weight
+        own += weight * np.where(states, 0.0, right / (right + odd))
+        given += weight * np.where(states, right / (right + odd), 0.0)
+    found, anybody = np.zeros((2, 1, 1))
+    given_to = (value, variance, chance, odd, start, chain)
+    likelihoods(*given_to, np.ones((1, 1), bool), found, anybody)
+    assert found[0, 0] == pytest.approx(np.log(total))
+    sums, drawn = np.zeros((5, 7)), np.zeros(4)
+    expected(*given_to, np.ones((1, 1)), sums, drawn)
+    np.testing.assert_allclose(sums[:, 0], own / total)
+    np.testing.assert_allclose(sums[:, 3], given / total)
+    np.testing.assert_allclose(sums[:, [0, 3, 6]].sum(axis=1), 1.0)
+    np.testing.assert_allclose(sums[:, 5], given / total * x * x)
+    assert drawn[0] + drawn[1] == pytest.approx(1.0 + drawn[2])
+    assert drawn[3] == pytest.approx(4.0)
+
+
+def test_brief_turns_say_little(world):
+    """A tenth of a second in the right place is not worth what two seconds are."""
+    levels, turns, turned = world[0]
+    who, start, _ = next(t for t in turns if t[2] - t[1] > 2.0)
+    brief, long = (
+        decide(voters(0, contrasts(levels), [(who, start, start + s)], pair=True), TurnModel())[0]
+        for s in (0.1, 2.0)
+    )
+    assert abs(brief[1] - brief[0]) < 0.3 * abs(long[1] - long[0])
+    assert (long[1] > long[0]) == bool(turned)
+
+
+def diarized(rng, people=3, meetings=25, seconds=60.0):
+    """Meetings whose tracks are the segments of one channel; turns with the names of people."""
+    rows, segments, said, places = [], [], [], []
+    for m in range(meetings):
+        place = rng.permutation(people).tolist()
+        turns = made_turns(rng, people, seconds)
+        names = ";".join(f"p{m}.{k}" for k in range(people))
+        rows.append({"conversation": f"m{m}", "participants": names, "audio": f"{m}.wav"})
+        segments += [
+            {"conversation": f"m{m}", "track": str(place[w] + 1), "start": a, "end": b}
+            for w, a, b in turns
+        ]
+        said.append(turns)
+        places.append(place)
+    return read_conversations(rows, segments), said, places
+
+
+def test_tracks_that_are_diarized():
+    """Levels say nothing there; turns are held against segments, and may be late and jittered."""
+    rng = np.random.default_rng(5)
+    table, said, places = diarized(rng)
+    silent = [np.zeros(6000, np.uint8)] * 3
+    right = 0
+    for worse_by in (0.0, 0.5):
+        given = [
+            shifted([(w, a + rng.normal(0.0, worse_by), b) for w, a, b in one], 3.0) for one in said
+        ]
+        given = [Spoken(one, (), ("row",) * len(one)) for one in given]
+        cue = TurnCue(table, given, lambda m: silent)
+        seat, layout = cue.terms(table).seat, seat_layout(table)
+        for m, place in enumerate(places):
+            right += layout.seats(seat, m).argmax(axis=1).tolist() == place
+    assert right >= 48
+
+
+def test_unrelated_turns_of_diarized_tracks_are_not_believed():
+    rng = np.random.default_rng(6)
+    table, said, _ = diarized(rng)
+    other = [Spoken(made_turns(rng, 3, 60.0), (), ("row",) * 99) for _ in said]
+    cue = TurnCue(table, other, lambda m: [np.zeros(6000, np.uint8)] * 3)
+    assert np.abs(cue.terms(table).seat).max() < 1.0
+
+
+def test_whoever_never_speaks_alone_counts_where_tracks_can_overlap():
+    turns = [(0, 0.0, 20.0), (1, 5.0, 9.0)]
+    assert list(spoken(turns)) == [0]
+    both = spoken(turns, at_once=True)
+    assert (both[1].begin[0], both[1].end[0]) == (100, 180)
+
+
+def test_a_witness_teaches_of_more_tracks(meetings):
+    """Transcripts that name the wrong people: by themselves nobody can tell, others can."""
+    rows = [
+        {"conversation": f"m{k}", "participants": "a;b;c;d", "tracks": "4", "audio": "x.wav"}
+        for k in range(len(meetings))
+    ]
+    table = read_conversations(rows)
+    layout, wrong = seat_layout(table), nothing(table) + 1e-3
+    said = []
+    for m, (_, turns, place) in enumerate(meetings):
+        turn = 1 if m % 3 == 0 else 0
+        said.append(Spoken([((w + turn) % 4, a, b) for w, a, b in turns]))
+        layout.seats(wrong, m)[np.arange(4), place] = 1.0 - 3e-3
+    cue = TurnCue(table, said, lambda m: meetings[m][0])
+    alone = cue.terms(table).about["wrong"]
+    together = cue.terms(table, wrong).about["wrong"]
+    assert alone < 0.01
+    assert together > 0.1
 
 
 def test_more_tracks_and_people_who_are_not_listed(meetings):

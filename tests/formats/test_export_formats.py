@@ -64,7 +64,7 @@ def labelled(tmp_path_factory) -> Labelled:
         soundfile.write(folder / name, sound[:, 0], RATE)
     soundfile.write(folder / "stereo.wav", sound, RATE)
     about = {
-        name: (tuple(folder / file for file in files), tracks, mixed)
+        name: (tuple(str(folder / file) for file in files), tracks, mixed)
         for name, files, tracks, mixed in CALLS
     }
     sides = [side(*one) for one in SIDES]
@@ -302,13 +302,20 @@ def test_kaldi_folders_sort_as_kaldi_wants_it(people, labelled, tmp_path):
 
 def test_sound_without_a_header_that_can_be_read(labelled, tmp_path):
     gone = Labelled(
-        [side(*SIDES[0])], False, lambda _: ((Path("/no/x y.wav"),), 2, False), header_of, Names()
+        [side(*SIDES[0])], False, lambda _: (("/no/x y.wav",), 2, False), header_of, Names()
     )
     writer("kaldi")(gone, tmp_path)
     assert lines(tmp_path / "wav.scp")[0].endswith("sox '/no/x y.wav' -t wav - remix 1 |")
     assert not (tmp_path / "reco2dur").exists()
     with pytest.raises(SpklinkError, match=r"x y.wav: not there.*lhotse needs to know how long"):
         writer("lhotse")(gone, tmp_path)
+    far = Labelled(
+        [side(*SIDES[0])], False, lambda _: (("s3://b/1.wav",), 2, False), header_of, Names()
+    )
+    with pytest.raises(SpklinkError, match=r"s3://b/1.wav: Kaldi reads files of this machine"):
+        writer("kaldi")(far, tmp_path)
+    writer("elan")(far, tmp_path)
+    assert 'MEDIA_URL="s3://b/1.wav"' in (tmp_path / "call 1.eaf").read_text()
     unnamed = Labelled([side(*SIDES[0])], False, lambda _: ((), 2, False), header_of, Names())
     with pytest.raises(SpklinkError, match=r"'call 1' names no audio; kaldi needs the recordings"):
         writer("kaldi")(unnamed, tmp_path)

@@ -14,13 +14,15 @@ FINE = np.arange(0.0, 6.0, 1e-3)
 RATIOS = arrays(np.float64, st.integers(0, 30), elements=st.integers(-80, 80).map(lambda k: k / 8))
 
 
-def slow_upper(targets, weights, others):
+def slow_upper(targets, weights, others, counts):
     """The first threshold of a fine grid at which comparing costs more than not comparing."""
     for t in FINE:
         missed = (sum(w for x, w in zip(targets, weights, strict=True) if x <= t * LN10) + 1.0) / (
             sum(weights) + 1.0
         )
-        alarms = (sum(1.0 for x in others if x > t * LN10) + 1.0) / (len(others) + 1.0)
+        alarms = (sum(v for x, v in zip(others, counts, strict=True) if x > t * LN10) + 1.0) / (
+            sum(counts) + 1.0
+        )
         if missed + 10.0**t * alarms > 1.0 + 1e-12:
             return t
     return FINE[-1]
@@ -28,9 +30,10 @@ def slow_upper(targets, weights, others):
 
 @given(RATIOS, RATIOS, st.integers(0, 2**32 - 1))
 def test_the_bound_is_where_a_slow_search_finds_it(targets, others, seed):
-    weights = np.random.default_rng(seed).random(len(targets))
-    found = elub(targets, others, weights)
-    assert found.high == pytest.approx(slow_upper(targets, weights, others), abs=1.1e-3)
+    rng = np.random.default_rng(seed)
+    weights, counts = rng.random(len(targets)), 1.0 - 0.5 * rng.random(len(others))
+    found = elub(targets, others, (weights, counts))
+    assert found.high == pytest.approx(slow_upper(targets, weights, others, counts), abs=1.1e-3)
     assert found.low <= 0.0 <= found.high
     assert found.high <= np.log10(len(others) + 1.0) + 1e-9
     assert -found.low <= np.log10(weights.sum() + 1.0) + 1e-9

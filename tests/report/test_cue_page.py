@@ -40,11 +40,11 @@ def test_numbers(page):
     assert found["cues"]["count"] == 1
     [conflict] = found["cues"]["conflicts"]
     assert (conflict["conversation"], conflict["other"]) == ("c0", NAME)
-    assert conflict["bits"] * conflict["other_bits"] < 0.0
+    assert conflict["log10"] * conflict["other_log10"] < 0.0
     first = next(row for row in found["conversations"] if row["conversation"] == "c0")
-    assert [one["cue"] for one in first["cues"]] == ["voices", NAME]
-    total = sum(one["bits"] for one in first["cues"])
-    assert 2.0**total / (1.0 + 2.0**total) == pytest.approx(first["probability"], abs=1e-3)
+    assert [one["name"] for one in first["evidence"] if one["piece"] == "other"] == [NAME]
+    total = sum(one["log10"] for one in first["evidence"]) + first["before"]
+    assert 10.0**total / (1.0 + 10.0**total) == pytest.approx(first["probability"], abs=1e-6)
     assert {row[0] for row in found["cues"]["agreement"]["rows"]} == {f"voices, {NAME}"}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from adversary.hostile_names import FIRST, seen
+from made_reports import violations
 from spklink.errors import SpklinkError
 from spklink.report.lists import ranked
 from spklink.report.write import write_report
@@ -265,6 +266,12 @@ def test_pages_of_lists_open_without_a_complaint(kind, request, browser):
         assert page.evaluate("window.hacked") is None
         assert heard == []
         context.close()
+
+
+@pytest.mark.parametrize(("kind", "scheme"), [("spoilt", "dark"), ("meetings", "light")])
+def test_nobody_is_shut_out_of_lists(kind, scheme, request, browser):
+    complaints = violations(browser, request.getfixturevalue(kind), 1280, scheme)
+    assert not complaints, complaints
 
 
 def test_misfits_can_be_filtered_and_sorted(spoilt, browser):

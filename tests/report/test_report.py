@@ -2,205 +2,25 @@
 
 from __future__ import annotations
 
-import csv
+import hashlib
 import json
 import re
 import shutil
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
+from made_reports import HOSTILE, LONG, Page, numbers_of, page_of, results_of, write_table
 from spklink.database.labels import read_key
+from spklink.report.cells import percent
 from spklink.report.graphs import layout, size_classes
-from spklink.report.page import embedded, percent, render
+from spklink.report.page import embedded, render
 from spklink.report.write import write_report
 from spklink.runs.assign import assign
 from spklink.runs.folder import load
-from spklink.runs.link import link
-from spklink.worlds.simulate import simulate, write_simulation
-from spklink.worlds.voices import RATE, call, make_voices
-
-LONG = "long" * 2500
-HOSTILE = [
-    "<script>window.hacked = 1</script>",
-    "\"><img src=x onerror='window.hacked = 2'>",
-    "</script><script>window.hacked = 3</script>",
-    LONG,
-    "שלום עולם ‮reversed",
-    "مرحبا، كيف الحال",
-    "🦊 👩‍👩‍👧",
-    "$\\frac{1}{2}$ & {{ 7 * 7 }} {% raw %}",
-    "a'b`c${window.hacked = 4}",
-]
-
-
-def results_of(folder: Path, *, known: Path | None = None, **simulation) -> Path:
-    """Simulated results in folder/out, with conversations.csv and key.csv beside them."""
-    write_simulation(simulate(**simulation), folder, npz=True)
-    assign(folder / "conversations.csv", folder / "scores.npz", folder / "out", known=known)
-    return folder / "out"
-
-
-def write_table(path: Path, rows) -> None:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-
-
-def read_table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.fixture(scope="session")
-def keyed(tmp_path_factory) -> Path:
-    """The paper's shape with a key, and claims of which every 29th is wrong."""
-    folder = tmp_path_factory.mktemp("keyed")
-    out = results_of(folder, shape="cgn", world="plda", seed=4)
-    people = {
-        r["conversation"]: r["participants"] for r in read_table(folder / "conversations.csv")
-    }
-    claims = []
-    for n, row in enumerate(r for r in read_table(folder / "key.csv") if r["channel"] == "1"):
-        names = people[row["conversation"]].split(";")
-        other = next(name for name in names if name != row["speaker"])
-        claims.append((row["conversation"], 1, other if n % 29 == 0 else row["speaker"]))
-    write_table(folder / "claimed.csv", [("conversation", "channel", "speaker"), *claims])
-    write_report(out, key=folder / "key.csv", claimed=folder / "claimed.csv")
-    return out
-
-
-@pytest.fixture(scope="session")
-def network(tmp_path_factory) -> Path:
-    """One clique that is too large for every speaker to be drawn."""
-    out = results_of(tmp_path_factory.mktemp("net"), shape="network", conversations=1500, seed=1)
-    write_report(out)
-    return out
-
-
-@pytest.fixture(scope="session")
-def hostile(tmp_path_factory) -> Path:
-    """Ids and names that break a careless page; two claims are wrong."""
-    folder = tmp_path_factory.mktemp("hostile")
-    names = HOSTILE
-    pairs = [(names[k], names[(k + 1) % len(names)]) for k in range(len(names))]
-    ids = [f"{name} call" for name in names]
-    rows = [(i, f"{i}.wav", ";".join(pair)) for i, pair in zip(ids, pairs, strict=True)]
-    write_table(folder / "c.csv", [("conversation", "audio", "participants"), *rows])
-    sides = [(i, c) for i in ids for c in (1, 2)]
-    rng = np.random.default_rng(0)
-    scores = [(*a, *b, f"{rng.normal():.3f}") for k, a in enumerate(sides) for b in sides[k + 1 :]]
-    header = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
-    write_table(folder / "scores.csv", [header, *scores])
-    found = assign(folder / "c.csv", folder / "scores.csv", folder / "out")
-    bits = found.posterior.best.tolist()
-    claims = [(i, 1, pair[1 - bit]) for i, pair, bit in zip(ids, pairs, bits, strict=True)]
-    write_table(folder / "claimed.csv", [("conversation", "channel", "speaker"), *claims])
-    write_report(folder / "out", claimed=folder / "claimed.csv")
-    return folder / "out"
-
-
-@pytest.fixture(scope="session")
-def single(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("single")
-    write_table(folder / "c.csv", [("conversation", "participants"), ("only", "ann;bo")])
-    header = ("conversation_1", "channel_1", "conversation_2", "channel_2", "score")
-    write_table(folder / "scores.csv", [header])
-    assign(folder / "c.csv", folder / "scores.csv", folder / "out")
-    write_report(folder / "out")
-    return folder / "out"
-
-
-@pytest.fixture(scope="session")
-def broken(tmp_path_factory) -> Path:
-    """Every recording damaged, and linked all the same."""
-    folder = tmp_path_factory.mktemp("broken")
-    calls = simulate(shape="cgn", seed=2).conversations
-    rows = [(name, f"{name}.wav", ";".join(calls.names(m))) for m, name in enumerate(calls.ids)]
-    write_table(folder / "c.csv", [("conversation", "audio", "participants"), *rows])
-    for name in calls.ids:
-        (folder / f"{name}.wav").write_bytes(b"not sound")
-    link(folder / "c.csv", folder / "out", on_bad_audio="skip")
-    write_report(folder / "out")
-    return folder / "out"
-
-
-@pytest.fixture(scope="session")
-def calls(tmp_path_factory) -> Path:
-    """Four short calls with artificial voices: enough for `link` to run."""
-    folder = tmp_path_factory.mktemp("calls")
-    cast = dict(zip("abcd", make_voices(4, np.random.default_rng(1)), strict=True))
-    rows = []
-    for k, pair in enumerate(["ab", "bc", "ca", "ad"]):
-        samples = call(cast[pair[0]], cast[pair[1]], np.random.default_rng(k), 8.0)
-        soundfile.write(folder / f"{k}.wav", samples, RATE)
-        rows.append((f"c{k}", f"{k}.wav", ";".join(pair)))
-    write_table(folder / "conversations.csv", [("conversation", "audio", "participants"), *rows])
-    return folder
-
-
-def numbers_of(out: Path):
-    return json.loads((out / "report.json").read_text())
-
-
-def page_of(out: Path) -> str:
-    return (out / "report.html").read_text()
-
-
-class Page(HTMLParser):
-    """Tables below their headings, figures, every address of a page, and what its policy says and
-    would forbid."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tables: dict[str, list[list[str]]] = {}
-        self.figures: list[dict[str, int]] = []
-        self.addresses: list[str] = []
-        self.policy: dict[str, list[str]] = {}
-        self.forbidden: list[str] = []
-        self.tips: list[str] = []
-        self.heading, self.inside, self.cell, self.in_figure = "", "", None, False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.addresses += [given[name] for name in ("src", "href", "action") if given.get(name)]
-        self.inside = tag
-        self.forbidden += [name for name in given if name == "style" or name.startswith("on")]
-        self.tips += [given["data-t"]] if "data-t" in given else []
-        if given.get("http-equiv") == "Content-Security-Policy":
-            rules = [rule.split() for rule in given["content"].split(";")]
-            self.policy = {name: values for name, *values in rules}
-        if tag in ("h2", "h3"):
-            self.heading = ""
-        if tag == "figure":
-            self.in_figure = True
-            self.figures.append({"text": 0, "table": 0, "own": "id" in given})
-        if tag == "svg" and self.in_figure and "aria-hidden" not in given:
-            said = given.get("aria-label") or given.get("aria-labelledby")
-            self.figures[-1]["text"] += bool(said and given.get("role") == "img")
-        if tag == "table" and self.in_figure:
-            self.figures[-1]["table"] += 1
-        if tag == "tr":
-            self.tables.setdefault(self.heading, []).append([])
-        if tag in ("td", "th"):
-            self.cell = ""
-
-    def handle_data(self, data):
-        if self.inside in ("h2", "h3"):
-            self.heading += data
-        if self.cell is not None:
-            self.cell += data
-
-    def handle_endtag(self, tag):
-        self.inside = ""
-        self.in_figure = self.in_figure and tag != "figure"
-        if tag in ("td", "th") and self.cell is not None:
-            self.tables[self.heading][-1].append(self.cell)
-            self.cell = None
-
+from spklink.words import chance_text
+from spklink.worlds.simulate import simulate
 
 # --- numbers ----------------------------------------------------------------------------------
 
@@ -258,21 +78,23 @@ def test_expected_targets_are_those_of_the_posterior(keyed):
 
 
 def test_evidence_is_the_difference_of_two_likelihoods(keyed):
-    """All evidence of a conversation, and nothing else, is what its exchange would cost."""
+    """All evidence of a conversation but its doubt is what its exchange would cost."""
     result = load(keyed)
     posterior = result.posterior
     table, model = result.conversations, posterior.model
-    row = next(r for r in numbers_of(keyed)["conversations"] if 0 < len(r["evidence"]) < 4)
-    m = table.index()[row["conversation"]]
-    gain = []
-    for bit in (0, 1):
-        x = posterior.best.copy()
-        x[m] = bit
-        both = x[model.first] * x[model.second]
-        gain.append(float(model.field @ x + model.coupling @ both))
-    best = int(posterior.best[m])
-    expected = (gain[best] - gain[1 - best]) / np.log(2.0)
-    assert sum(e["bits"] for e in row["evidence"]) == pytest.approx(expected, rel=1e-3)
+    for row in numbers_of(keyed)["conversations"][::7]:
+        m = table.index()[row["conversation"]]
+        assert m + 1 == row["number"]
+        gain = []
+        for bit in (0, 1):
+            x = posterior.best.copy()
+            x[m] = bit
+            both = x[model.first] * x[model.second]
+            gain.append(float(model.field @ x + model.coupling @ both))
+        best = int(posterior.best[m])
+        expected = (gain[best] - gain[1 - best]) / np.log(10.0)
+        told = [e["log10"] for e in row["evidence"] if e["piece"] != "doubt"]
+        assert sum(told) == pytest.approx(expected, abs=1e-9)
 
 
 def test_suspects_are_the_wrong_claims(keyed):
@@ -333,10 +155,11 @@ def test_classes_of_sizes_cover_every_size_once():
 
 
 def test_a_probability_below_one_is_never_shown_as_certainty():
-    assert percent(0.5) == "50.0 %"
-    assert percent(1.0) == "100.0 %"
-    for p in (0.9996, 0.999999, 1 - 1e-9, 1 - 1e-15):
-        assert "100" not in percent(p)
+    for p in (0.9996, 0.999999, 1 - 1e-9, 1 - 1e-15, 1.0):
+        assert chance_text(p) == "over 99.9 %"
+    assert [chance_text(p) for p in (0.9994, 0.5, 0.0004)] == ["99.9 %", "50.0 %", "under 0.1 %"]
+    assert [percent(p) for p in (0.0, 0.5, 1.0)] == ["0.0 %", "50.0 %", "100.0 %"]  # counted
+    assert "100" not in percent(1 - 1e-9)
 
 
 # --- files ------------------------------------------------------------------------------------
@@ -446,6 +269,12 @@ def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypat
     assert text.endswith(f"report: {tmp_path / 'out' / 'report.html'}\n")
     numbers = numbers_of(tmp_path / "out")
     assert sum(row[2] + row[3] for row in numbers["recognizer"]["speech"]["rows"]) == 8
+    for row in numbers["conversations"]:
+        (one,) = row["recordings"]
+        sound = calls / f"{row['number'] - 1}.wav"
+        assert one["sha256"] == hashlib.sha256(sound.read_bytes()).hexdigest()
+        assert one["seconds"] == pytest.approx(soundfile.info(sound).duration, abs=0.01)
+        assert one["sha256"] in page_of(tmp_path / "out")
     assert numbers["provenance"]["command"] == (
         f"spklink link ../../{calls.name}/conversations.csv -o . --components 8"
     )
@@ -465,34 +294,6 @@ def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypat
 
 
 # --- in a browser -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens a report and keeps whatever it complains about or asks the network for."""
-    contexts = []
-
-    def open_(out: Path, width: int = 1280, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.heard = []
-        page.on("console", lambda message: page.heard.append(message.text))
-        page.on("pageerror", lambda error: page.heard.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url == (out / "report.html").as_uri() or request.url.startswith("data:")
-                else page.heard.append(request.url)
-            ),
-        )
-        page.goto((out / "report.html").as_uri())
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("kind", ["keyed", "network", "hostile", "single", "broken"])
@@ -520,7 +321,7 @@ def test_point_click_and_type(keyed, open_page):
     edge.dispatch_event("pointermove", {"clientX": 300, "clientY": 300, "bubbles": True})
     assert "on channel 1" in page.locator("#tip").inner_text()
     edge.dispatch_event("click", {"bubbles": True})
-    assert "Conversation" in page.locator("#detail").inner_text()
+    assert "channel 1" in page.locator("#detail").inner_text()
     page.keyboard.press("Escape")
     assert not page.locator("#detail").is_visible()
     page.locator("#conversations button").first.focus()
@@ -541,7 +342,7 @@ def test_a_bundle_of_conversations_names_the_least_certain(network, open_page):
     bundle.dispatch_event("click", {"bubbles": True})
     assert "conversation" in page.locator("#detail h3").inner_text()
     page.locator("#detail li button").first.click()
-    assert "Strongest evidence" in page.locator("#detail").inner_text()
+    assert "strength of the evidence" in page.locator("#detail").inner_text()
     assert page.heard == []
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spklink.errors import SpklinkError
-from spklink.review import playing
+from spklink.review import decoders, playing
+from spklink.review.gsm import opened_at
 from spklink.review.playing import ASIDE, HEADER, HIGHEST, playable
 
 RNG = np.random.default_rng(0)
@@ -71,6 +72,37 @@ def test_gsm_of_one_channel_a_file(tmp_path):
     samples, _ = decoded(whole(sound, [1]))
     original, _ = soundfile.read(paths[1])
     assert np.abs(samples - original[: len(samples), None]).max() < 1e-4
+
+
+def test_gsm_is_opened_in_its_middle(tmp_path):
+    """Speech has pauses, in which a decoder forgets."""
+    path, rng = tmp_path / "x.wav", np.random.default_rng(2)
+    bursts = np.repeat(rng.random(40) > 0.5, 4000) * 0.1 * rng.normal(size=160_000)
+    soundfile.write(path, bursts, 8000, subtype="GSM610")
+    sound = playable([path], 1, mixed=False)
+    data = whole(sound, [0])
+    for start in (0, 319, 8001, 50_000, 123_456, sound.frames - 100):
+        first = HEADER + 4 * start
+        assert b"".join(sound.bytes_from(first, first + 4000, [0])) == data[first : first + 4000]
+    later, at = opened_at(path, 123_456)
+    with later:
+        assert 100_000 < at <= 123_456
+        assert later.seek(0, 2) < path.stat().st_size / 2
+
+
+def test_the_way_around_an_mp3_is_kept(tmp_path, monkeypatch):
+    path = written(tmp_path / "x.mp3", 16_000, 2, subtype="MPEG_LAYER_III")
+    decoders.learn(path)
+    data = whole(playable([path], 2, mixed=False), [0, 1])
+    opened = []
+    monkeypatch.setattr(decoders, "Decoder", lambda *given: opened.append(given))
+    sound = playing.Playable((playing.Part(path, 16_000, 4 * 16_000, 2),), 2, False, 16_000, 64_000)
+    part = b"".join(sound.bytes_from(HEADER + 40_000, HEADER + 60_000, [0, 1]))
+    assert opened == []
+    far = (
+        np.frombuffer(part, "<i2").astype(int) - np.frombuffer(data, "<i2")[22 + 20_000 :][:10_000]
+    )
+    assert np.abs(far).max() <= 2
 
 
 def test_a_track_alone_is_in_the_middle(tmp_path):

@@ -145,3 +145,33 @@ def test_twenty_real_calls_by_their_turns(tmp_path):
         key = {(r["conversation"], r["channel"]): r["speaker"] for r in csv.DictReader(file)}
     assert all(key[row[0], str(row[1])] == row[2] for row in found.assignments())
     assert all(float(row[3]) > 0.99 for row in found.assignments())
+
+
+def test_more_tracks_are_measured_by_evidence(tmp_path):
+    """Meetings of three: a cue says of half of them who is where; each kind of evidence by itself,
+    and together, track by track."""
+    rng = np.random.default_rng(0)
+    voice, table, vectors, key, cue = rng.normal(size=(12, 8)), [], [], [], []
+    for m in range(24):
+        some = rng.choice(12, 3, replace=False)
+        on = rng.permutation(some).tolist()
+        names = ";".join(f"p{who}" for who in sorted(some.tolist()))
+        table.append({"conversation": f"c{m}", "participants": names, "tracks": "3"})
+        for track, who in enumerate(on, start=1):
+            vectors.append(voice[who] + 1.0 * rng.normal(size=8))
+            key.append({"conversation": f"c{m}", "channel": track, "speaker": f"p{who}"})
+            if m % 2:
+                row = {"conversation": f"c{m}", "track": track, "speaker": f"p{who}"}
+                cue.append(row | {"log_odds": 4.0})
+    asked = {"report": False, "list_errors": 0.0, "cue": cue}
+    found = spklink.link(table, tmp_path, embeddings=np.array(vectors, np.float32), **asked)
+    rows = {row.name: row for row in spklink.evaluate(found, key).cues}
+    assert set(rows) == {"voices", "cue", "together"}
+    assert all(row.tracks and row.conversations == 72 for row in rows.values())
+    assert rows["cue"].says == 36
+    assert rows["cue"].wrong == pytest.approx(24.0)  # a third of what is not said is right by luck
+    assert rows["cue"].bits == pytest.approx(0.5 * np.log2(3.0), abs=0.1)
+    assert rows["together"].bits < min(rows["voices"].bits, rows["cue"].bits)
+    again = {row.name: row for row in spklink.evaluate(tmp_path, key).cues}
+    assert again["together"].bits == pytest.approx(rows["together"].bits, abs=1e-6)
+    assert json.dumps([row.as_json() for row in again.values()])

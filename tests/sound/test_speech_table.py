@@ -27,8 +27,8 @@ def test_what_is_written_is_read(calls, tmp_path):
     table = SpeechTable(np.array([3.5, 0.0, 7.25, 1.0, 2.0]), marks, list("abcde"))
     write_speech_table(tmp_path / "sides.csv", calls, table)
     text = (tmp_path / "sides.csv").read_text().splitlines()
-    assert text[0] == "conversation,channel,speech_seconds,mark,sha256"
-    assert text[2:4] == ["x,2,0.00,bad audio,b", "y,1,7.25,,c"]
+    assert text[0] == "conversation,channel,speech_seconds,mark,sha256,recording_seconds"
+    assert text[2:4] == ["x,2,0.00,bad audio,b,", "y,1,7.25,,c,"]
     again = read_speech_table(tmp_path / "sides.csv", calls)
     assert again.seconds.tolist() == table.seconds.tolist()
     assert (again.marks, again.sha256) == (marks, list("abcde"))
@@ -57,3 +57,19 @@ def test_all_problems_in_one_error(calls, write):
         "3 sides have no row: x channel 2, y channel 2, y channel 3",
     ):
         assert text in str(caught.value)
+
+
+def test_how_long_recordings_are_is_kept_and_may_be_missing(calls, tmp_path):
+    lengths = np.array([9.5, 9.5, np.nan, 20.0, 20.0])
+    table = SpeechTable(np.ones(5), [""] * 5, [""] * 5, lengths)
+    write_speech_table(tmp_path / "sides.csv", calls, table)
+    assert np.array_equal(
+        read_speech_table(tmp_path / "sides.csv", calls).lengths, lengths, equal_nan=True
+    )
+    text = (tmp_path / "sides.csv").read_text()
+    old = "\n".join(line.rpartition(",")[0] for line in text.splitlines())
+    (tmp_path / "old.csv").write_text(old)  # a folder written before
+    assert np.isnan(read_speech_table(tmp_path / "old.csv", calls).lengths).all()
+    (tmp_path / "bad.csv").write_text(text.replace("9.50", "long", 1))
+    with pytest.raises(SpklinkError, match="recording_seconds 'long' is not a number"):
+        read_speech_table(tmp_path / "bad.csv", calls)

@@ -22,6 +22,10 @@ COMPLETE = "_SPKLINK_COMPLETE"  # how shells ask what may come next
 EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has their order
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
     runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.partition: [
+        "spklink partition conversations.csv -o who",
+        "spklink partition conversations.csv --scores scores.csv --speakers 12 -o who",
+    ],
     runs.compare: [
         "spklink compare conversations.csv --recognizer gmm-ubm --embeddings vectors.npz -o both",
         "spklink compare conversations.csv --recognizer gmm-ubm:paper --scores scores.csv -o other",
@@ -58,7 +62,10 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
         "spklink simulate sim --shape meetings --tracks 3-6 --missing 0.1 --absent 0.1",
     ],
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
-    look.check: ["spklink check conversations.csv"],
+    look.check: [
+        "spklink check conversations.csv",
+        "spklink check conversations.csv --turns transcripts/",
+    ],
     look.completion: ['eval "$(spklink completion bash)"'],
 }
 

@@ -3,7 +3,8 @@ evaluate, detect, check, entropy, simulate, paper. Their options are described i
 
 from __future__ import annotations
 
-from typing import Unpack
+from pathlib import Path
+from typing import Any, Unpack
 
 from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
@@ -88,13 +89,19 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
 
     OUT/report.html, report.json, figures/."""
     from spklink.cli import show
+    from spklink.report.partition import write_partition_page
     from spklink.report.write import write_report
+    from spklink.runs.partition_folder import is_partition
 
+    if is_partition(out):
+        show.text(f"report: {write_partition_page(out)}")
+        return
     with show.stages_on_stderr() as stages:
         page = write_report(
             out,
             key=options["key"],
             claimed=options["claimed"],
+            verbal=options["verbal"],
             workers=options["workers"],
             stages=stages,
         )
@@ -114,8 +121,12 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
     With a key the paper's Tables 2 and 3."""
     from spklink.cli import measures, show
     from spklink.runs import measure
+    from spklink.runs.partition_folder import is_partition
 
     key, workers = options["key"], options["workers"]
+    if is_partition(out):
+        _evaluate_partition(out, key, as_json=as_json)
+        return
     if key is None:
         with show.stages_on_stderr() as stages:
             found = measure.consistency(out, workers=workers, stages=stages)
@@ -130,6 +141,20 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
         show.as_json(result.as_json())
     else:
         measures.evaluation(result)
+
+
+def _evaluate_partition(out: Path, key: Any, *, as_json: bool) -> None:
+    from spklink.cli import partitions, show
+    from spklink.runs.partition_measure import evaluate_partition
+
+    if key is None:
+        raise SpklinkError("a partition is measured against the truth: give --key")
+    with show.stages_on_stderr() as stages:
+        found = evaluate_partition(out, key, stages=stages)
+    if as_json:
+        show.as_json(found.as_json())
+    else:
+        partitions.evaluated(found)
 
 
 def entropy(

@@ -49,7 +49,9 @@ def by_cue(rows: list[CueRow]) -> None:
             )
             for row in rows
         ],
-        title="By evidence: conversations (what nothing is said of is half an error)",
+        title="By evidence, track by track"
+        if rows[0].tracks
+        else "By evidence: conversations (what nothing is said of is half an error)",
     )
 
 

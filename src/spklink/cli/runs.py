@@ -1,4 +1,4 @@
-"""Commands that do the work: link, assign, compare, calibrate, demo.
+"""Commands that do the work: link, assign, partition, compare, calibrate, demo.
 
 Each checks where its results go before it begins, calls one function of the library, and shows
 what came out. What their options are is written in `settings`.
@@ -21,6 +21,7 @@ from spklink.settings import (
     LinkOptions,
     Out,
     OutFile,
+    PartitionOptions,
     Scores,
     Table,
 )
@@ -83,6 +84,27 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
             show.text(f"report: {page}")
     bad = found.listening is not None and BAD_AUDIO in found.listening.speech.marks
     return PROBLEMS if bad else FINE
+
+
+def partition(
+    table: Table, out: Out, *, as_json: Json = False, **options: Unpack[PartitionOptions]
+) -> None:
+    """Find which sides are one person, where nobody is listed: calls without participants."""
+    check_folder(out)
+    from spklink.cli import partitions, show
+    from spklink.report.partition import write_partition_page
+    from spklink.runs.partition import partition as run
+
+    with show.stages_on_stderr() as stages:
+        found = run(table, out, stages=stages, **options)
+    if as_json:
+        show.as_json(found.summary() | {"notes": found.notes, "out": str(out)})
+    else:
+        partitions.partitioned(found, out)
+    if options["report"]:
+        page = write_partition_page(out)
+        if not as_json:
+            show.text(f"report: {page}")
 
 
 def compare(

@@ -33,7 +33,9 @@ def table(
     made = Table(box=box.SIMPLE_HEAD, title=head, title_justify="left", pad_edge=False)
     for k, name in enumerate(columns):
         number = k >= left if right is None else name in right
-        made.add_column(_plain(name), justify="right" if number else "left", no_wrap=True)
+        widest = max([len(str(row[k])) for row in rows], default=0) if number else 1
+        justify: Any = "right" if number else "left"  # numbers are never cut off
+        made.add_column(_plain(name), justify=justify, no_wrap=True, min_width=widest)
     for row in rows:
         made.add_row(*(_plain(value) for value in row))
     _console().print(made)

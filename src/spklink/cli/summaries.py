@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spklink.cli.show import number, percent, table, text
-from spklink.words import counted
+from spklink.cli.show import number, table, text
+from spklink.words import chance_text, counted
 
 if TYPE_CHECKING:
     from spklink.runs.export import Exported
@@ -112,7 +112,7 @@ def _misfit(row: Sequence[Any]) -> str:
     calls, kind, _, listed, suggested, evidence = (str(part) for part in row)
     where = calls if len(calls) <= LONGEST else f"{calls[:LONGEST]}…"
     fits = f"; would fit: {_short(suggested)}" if suggested else ""
-    chance = percent(min(misfit_chance(row), 0.999))
+    chance = chance_text(misfit_chance(row))
     return f"{chance} {where}, {kind}: {_short(listed)} listed{fits}; {_short(evidence)}"
 
 
@@ -174,6 +174,8 @@ def description(found: dict[str, Any]) -> None:
         f"{found['with_audio']} with audio, {found['with_prior']} with a prior, "
         + counted(found["groups"], "group", thousands="")
     )
+    for line in _other_evidence(found):
+        text(line)
     table(
         ["conversations a clique", "cliques", "unresolvable"],
         [(r["conversations"], r["cliques"], r["unresolvable"]) for r in found["by_size"]],
@@ -184,6 +186,22 @@ def description(found: dict[str, Any]) -> None:
         text(f"look at: {problem}")
     if not found["problems"]:
         text("no problems found")
+
+
+def _other_evidence(found: dict[str, Any]) -> Iterator[str]:
+    """What else than voices was given, in a line each."""
+    total = found["conversations"]
+    if "turns" in found:
+        turns = found["turns"]
+        yield f"turns: {turns['turns']} in {turns['conversations']} of {total} conversations"
+    for name, one in found.get("attributes", {}).items():
+        people = ", ".join(f"{count} {value}" for value, count in one["people"].items())
+        yield (
+            f"{name}: {people or 'nobody'}, {one['unknown']} not told; people differ in "
+            f"{one['differ']} of {total} conversations"
+        )
+    for name, count in found.get("cues", {}).items():
+        yield f"cue {name}: {count} of {total} conversations"
 
 
 def _levels(found: dict[str, Any]) -> None:

@@ -1,35 +1,38 @@
 """What is known of people as a cue: a call between one `f` and one `m` has one of each.
 
-For every two values of an attribute a classifier of side vectors is learned, without labels: both
-sides of a call between two people of one value are of that value, whoever is where; the sides of a
-call between two people who differ count as far as the rest of the evidence tells them apart. What
-the classifier itself believes is never learned from: a meaningless attribute would find some
-difference between voices and then confirm itself.
+For every two values of an attribute a classifier of side vectors is learned, without labels:
+sides of a conversation between people of one value are of that value, whoever is where; those of
+conversations between people who differ count as far as the rest of the evidence tells more of a
+side than its list does. What the classifier itself believes is never learned from: a meaningless
+attribute would find some difference between voices and then confirm itself.
 
-It must not learn people: a call is judged by a classifier that heard neither of its two people, nor
-anybody of their folds, and people count, not calls. How much its scores are worth (a logistic line)
-is learned from such held-out scores; where they tell the values no better than chance would, it
-says nothing at all. It is used where two people differ.
+It must not learn people: a conversation is judged by a classifier that heard none of its people,
+nor anybody of their folds, and people count, not calls. How much its scores are worth (a logistic
+line) is learned from such held-out scores; where they tell the values no better than chance would,
+it says nothing at all. It is used where people differ: of two on two tracks it is one number, of
+others a term for every person on every track.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.cues.cue import Floats, Terms, from_odds, pairs
+from spklink.arrays import sums
+from spklink.cues.cue import Floats, Terms, from_odds, nothing, pairs, seat_numbers
 from spklink.cues.speakers import Attribute
+from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
 from spklink.threads import one_blas_thread
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-FOLDS = 5  # of people
+FOLDS = 10  # of people
 FEWEST = 5  # people of a value, to learn it. A choice
 SHRUNK = 0.3  # of the spread within values that is taken to be the same in all directions. A choice
 MISNOTED = 0.01  # rate of people of whom something wrong is known, and of voices that are unusual
@@ -50,105 +53,149 @@ class Voices:
     order: Ints  # (sides,) by their sound: nothing depends on rows and names
 
 
+@dataclass(frozen=True)
+class Line:
+    """What two values of an attribute sound like: log-likelihood-ratios of sides."""
+
+    ratio: Floats  # (sides,) of the first value against the second
+    slope: float
+    gain: float  # nats
+
+
 class AttributeCue:
     """One attribute of people, told by their voices."""
 
     def __init__(self, table: Conversations, attribute: Attribute, voices: Voices) -> None:
         self.attribute, self.voices = attribute, voices
         self.name = attribute.name
-        good = voices.usable[table.sides.start[:-1]] & voices.usable[table.sides.start[1:] - 1]
-        self.calls = np.flatnonzero(pairs(table) & good)
-        first = table.listing.start[self.calls]
-        self.people = np.stack([table.people[first], table.people[first + 1]], axis=1)
-        self.sides = np.stack([table.sides.start[self.calls], table.sides.start[self.calls] + 1], 1)
-        self.fold = _folds(table, voices.order)
-        count = np.bincount(self.people.ravel(), minlength=len(table.speakers))
-        self.share = 1.0 / np.maximum(count, 1)  # of a person in one of his calls
+        entry, self.side = seat_numbers(table)
+        self.call = table.sides.conversation[self.side]
+        self.person = table.people[entry].astype(np.int64)  # (seats,)
+        self.value = attribute.value[self.person]
+        self.heard = voices.usable[self.side]
+        self.listed = 1.0 / _room(table)[self.call]  # (seats,) what lists alone say of each
+        fold = _folds(table, voices.order)
+        self.folds = np.zeros(len(table), np.int64)  # (M,) those of its people, a bit each
+        np.bitwise_or.at(self.folds, table.listing.conversation, 1 << fold[table.people])
+        count = np.bincount(self.person[self.heard], self.listed[self.heard], len(table.speakers))
+        self.share = 1.0 / np.maximum(count, 0.5)  # of a person in one of his conversations
 
     def terms(self, table: Conversations, elsewhere: Floats | None = None) -> Terms:
-        odds, about = np.zeros(len(table)), dict[str, Any]()
+        odds, seat, about = np.zeros(len(table)), nothing(table), dict[str, Any]()
+        pair, kinds = pairs(table), self._kinds(len(table))
         for a, b in combinations(range(len(self.attribute.values)), 2):
-            found = self._two(a, b, elsewhere)
-            if found is not None:
-                here, values, slope, gain = found
-                odds[here] = values
-                name = " ".join(self.attribute.values[k] for k in (a, b))
-                about[name] = {"calls": len(here), "slope": slope, "gain": gain}
-        return Terms(self.name, from_odds(table, odds), about)
+            mixed = kinds[:, a] & kinds[:, b]
+            line = self._line(table, a, b, mixed, elsewhere)
+            if line is None:
+                continue
+            two = np.flatnonzero(mixed & pair)
+            odds[two] = self._odds(table, two, a, line)
+            seat += self._seats(a, b, line, mixed & ~pair) / np.maximum(
+                kinds.sum(axis=1)[self.call] - 1, 1
+            )
+            name = f"{self.attribute.values[a]} {self.attribute.values[b]}"
+            about[name] = {"calls": int(mixed.sum()), "slope": line.slope, "gain": line.gain}
+        return Terms(self.name, seat + from_odds(table, odds), about)
 
-    def _two(
-        self, a: int, b: int, elsewhere: Floats | None
-    ) -> tuple[Ints, Floats, float, float] | None:
-        """Calls between people of two values, their log-odds of exchanged, what scores are worth
-        and what they gain; None where nothing can be said."""
-        value = self.attribute.value[self.people]
-        known = np.asarray(np.isin(value, (a, b)).all(axis=1), np.bool_)
-        mixed = np.asarray(known & (value[:, 0] != value[:, 1]))
-        number = [len(np.unique(self.people[known][value[known] == k])) for k in (a, b)]
-        if not mixed.any() or min(number) < FEWEST:
-            return None
-        labels = self._labels(value, a, known, mixed, elsewhere)
-        scores = self._held_out(np.flatnonzero(known), labels)
-        slope, gain = _worth(scores, labels)
-        slope = slope if gain >= GAIN else 0.0
-        margin = np.where(value[:, 0] == a, 1.0, -1.0) * (scores[:, 0] - scores[:, 1])
-        listed = slope * margin[mixed]
-        rate = MISNOTED
-        bounded = np.logaddexp(np.log1p(-rate) + listed, np.log(rate)) - np.logaddexp(
-            np.log1p(-rate), np.log(rate) + listed
-        )
-        return self.calls[mixed], -bounded, slope, gain
-
-    def _labels(
-        self, value: Ints, a: int, known: Mask, mixed: Mask, elsewhere: Floats | None
-    ) -> Floats:
-        """(calls, 2, 2) how much each side weighs as one of either value, in people."""
-        found = np.zeros((len(self.calls), 2, 2))
-        share = self.share[self.people]
-        alike = known & ~mixed
-        of = np.where(value[:, 0] == a, 0, 1)
-        found[alike, :, of[alike]] = share[alike].mean(axis=1)[:, None]
-        if elsewhere is None:
-            return found
-        turned = 1.0 / (1.0 + np.exp(-np.clip(elsewhere[self.calls], -30.0, 30.0)))
-        sure = (2.0 * turned - 1.0) ** 2  # what is not known of a call is not learned from
-        for person in (0, 1):
-            kind = np.where(value[:, person] == a, 0, 1)
-            for side in (0, 1):
-                chance = np.where(person == side, 1.0 - turned, turned)
-                weight = np.where(mixed, share[:, person] * chance * sure, 0.0)
-                found[np.arange(len(found)), side, kind] += weight
+    def _kinds(self, calls: int) -> Mask:
+        """(M, values) which values the people of a list have."""
+        found = np.zeros((calls, len(self.attribute.values)), np.bool_)
+        known = self.value >= 0
+        found[self.call[known], self.value[known]] = True
         return found
 
-    def _held_out(self, known: Ints, labels: Floats) -> Floats:
-        """(calls, 2) scores for the first value, by a classifier that heard nobody of them."""
-        scores, folds = np.zeros((len(self.calls), 2)), np.sort(self.fold[self.people], axis=1)
-        vector = self.voices.vector[self.sides]  # (calls, 2, width)
-        for pair in combinations_with_replacement(range(FOLDS), 2):
-            here = known[(folds[known] == pair).all(axis=1)]
-            away = known[~np.isin(folds[known], pair).any(axis=1)]
-            if len(here) and len(away):
-                line = _direction(vector[away], labels[away])
-                scores[here] = vector[here] @ line[:-1] + line[-1]
+    def _line(
+        self, table: Conversations, a: int, b: int, mixed: Mask, elsewhere: Floats | None
+    ) -> Line | None:
+        """Two values told apart; None where nothing can be said."""
+        number = [len(np.unique(self.person[self.heard & (self.value == k)])) for k in (a, b)]
+        if not mixed.any() or min(number) < FEWEST:
+            return None
+        labels = self._labels(len(table.sides), a, b, elsewhere)
+        scores = self._held_out(table, labels, mixed)
+        slope, offset, gain = _worth(scores, labels)
+        if gain < GAIN:
+            slope, offset = 0.0, 0.0
+        return Line(np.where(scores == 0.0, 0.0, slope * scores + offset), slope, gain)
+
+    def _labels(self, sides: int, a: int, b: int, elsewhere: Floats | None) -> Floats:
+        """(sides, 2) how much each side weighs as one of either value, in people."""
+        chance = self.listed if elsewhere is None else elsewhere
+        here = [self.heard & (self.value == k) for k in (a, b)]
+        said, now, weight = (
+            np.stack([sums(self.side, of * one, sides) for one in here], axis=1)
+            for of in (self.listed, chance, chance * self.share[self.person])
+        )
+        left = 1.0 - said
+        more = np.where(left > 1e-9, (now - said) / np.maximum(left, 1e-9), 1.0)
+        more = np.where(said > 0.0, more, 0.0)
+        # What is known of a side by its list alone is not learned from, unless it is all.
+        sure = np.clip(more, 0.0, 1.0).max(axis=1, keepdims=True) ** 2
+        return np.asarray(weight * sure)
+
+    def _held_out(self, table: Conversations, labels: Floats, mixed: Mask) -> Floats:
+        """(sides,) scores for the first value, by a classifier that heard nobody of their
+        conversation; 0 where there is none, or nobody needs it."""
+        scores, folds = np.zeros(len(labels)), self.folds[table.sides.conversation]
+        wanted = self.voices.usable & (mixed[table.sides.conversation] | labels.any(axis=1))
+        for these in np.unique(folds[wanted]).tolist():
+            here = wanted & (folds == these)
+            away = ((folds & these) == 0) & labels.any(axis=1)
+            if away.any():
+                line = _direction(self.voices.vector[away], labels[away])
+                scores[here] = self.voices.vector[here] @ line[:-1] + line[-1]
         return scores
+
+    def _odds(self, table: Conversations, calls: Ints, a: int, line: Line) -> Floats:
+        """(calls,) log-odds of exchanged, of two people who differ on two tracks."""
+        side = table.sides.start[calls]
+        first = self.attribute.value[table.people[table.listing.start[calls]]] == a
+        good = self.voices.usable[side] & self.voices.usable[side + 1]
+        margin = np.where(good, line.ratio[side] - line.ratio[side + 1], 0.0)
+        return _bounded(np.where(first, -margin, margin))
+
+    def _seats(self, a: int, b: int, line: Line, calls: Mask) -> Floats:
+        """(seats,) what a side says for each person there, against somebody of whom nothing is
+        known."""
+        sign = np.where(self.value == a, 1.0, -1.0)
+        ratio = _bounded(sign * line.ratio[self.side])
+        here = calls[self.call] & self.heard & np.isin(self.value, (a, b))
+        return np.where(here, np.log(2.0) - np.logaddexp(0.0, -ratio), 0.0)
+
+
+def _bounded(ratio: Floats) -> Floats:
+    """Log-likelihood-ratios of people some of whom are misnoted."""
+    right, wrong = np.log1p(-MISNOTED), np.log(MISNOTED)
+    return np.asarray(np.logaddexp(right + ratio, wrong) - np.logaddexp(right, wrong + ratio))
+
+
+def _room(table: Conversations) -> Floats:
+    """(M,) how many people may be on a track, as far as the list goes."""
+    people = table.listing.counts + table.unknown
+    return np.asarray(np.maximum(people, table.sides.counts) + table.open, np.float64)
 
 
 def _folds(table: Conversations, order: Ints) -> Ints:
-    """(speakers,) the fold of each, by the sound of his calls."""
+    """(speakers,) the fold of each, by the sound of his calls. People who hang together are in one
+    fold, where there are enough such groups."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    earliest = np.full(len(table.speakers), len(order), np.int64)
-    listing = table.listing
-    of_call = np.minimum.reduceat(rank, table.sides.start[:-1])
-    np.minimum.at(earliest, table.people, of_call[listing.conversation])
+    of_call = np.minimum.reduceat(rank, table.sides.start[:-1])[table.listing.conversation]
+    group = np.arange(len(table.speakers))
+    clique = find_cliques(table).label[table.listing.conversation]
+    together = np.full(len(table.speakers), -1, np.int64)
+    together[table.people] = clique
+    if np.bincount(together[together >= 0]).max(initial=0) * FOLDS <= len(table.speakers):
+        group = together
+    earliest = np.full(max(int(group.max(initial=0)) + 1, 1), len(order), np.int64)
+    np.minimum.at(earliest, group[table.people], of_call)
     place = np.empty(len(earliest), np.int64)
     place[np.lexsort((np.arange(len(earliest)), earliest))] = np.arange(len(earliest))
-    return place % FOLDS
+    return np.asarray(place[np.maximum(group, 0)] % FOLDS)
 
 
-def _direction(vector: Floats, labels: Floats) -> Floats:
+def _direction(flat: Floats, weight: Floats) -> Floats:
     """(width + 1,) the line that tells two values apart: means against the spread within."""
-    flat, weight = vector.reshape(-1, vector.shape[2]), labels.reshape(-1, labels.shape[2])
     total = weight.sum(axis=0)
     if (total <= 0.0).any():
         return np.zeros(flat.shape[1] + 1)
@@ -163,13 +210,12 @@ def _direction(vector: Floats, labels: Floats) -> Floats:
     return np.append(line, -line @ means.mean(axis=0))
 
 
-def _worth(scores: Floats, labels: Floats) -> tuple[float, float]:
-    """The slope of log-odds on held-out scores, and what it gains over none, in nats; both values
-    count alike."""
-    score, weight = scores.ravel(), labels.reshape(-1, labels.shape[2])
+def _worth(score: Floats, weight: Floats) -> tuple[float, float, float]:
+    """Slope and offset of log-odds on held-out scores, and what they gain over none, in nats; both
+    values count alike."""
     total = weight.sum(axis=0)
     if (total <= 0.0).any():
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     weight = weight * total.min() / total
     columns = np.stack([np.ones(len(score)), score], axis=1)
     theta = np.zeros(2)
@@ -193,8 +239,8 @@ def _worth(scores: Floats, labels: Floats) -> tuple[float, float]:
         if np.abs(size * step).max() < 1e-9:
             break
     if theta[1] <= 0.0:
-        return 0.0, 0.0
-    return float(theta[1]), none - cost(theta)
+        return 0.0, 0.0, 0.0
+    return float(theta[1]), float(theta[0]), none - cost(theta)
 
 
 def small_voices(

@@ -16,11 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import ranges
 from spklink.database.conversations import Conversations
 from spklink.database.sides import TWO, pair_seats
 from spklink.posterior.states.prior import SeatLayout, layout_of
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 PRIOR, VOICES = "prior", "voices"
 
@@ -47,8 +49,8 @@ class Cue(Protocol):
         """What people call it."""
 
     def terms(self, table: Conversations, elsewhere: Floats | None = None) -> Terms:
-        """What it says, calibrated on the database itself. `elsewhere`: (M,) log-odds of exchanged
-        that all other evidence gives, where that is known: its witness."""
+        """What it says, calibrated on the database itself. `elsewhere`: (seats,) how probable all
+        other evidence makes each seat, where that is known: its witness."""
 
 
 def seat_layout(table: Conversations) -> SeatLayout:
@@ -73,6 +75,21 @@ def from_odds(table: Conversations, odds: Floats) -> Floats:
     for m, two in zip(np.flatnonzero(odds), pair_seats(odds[odds != 0.0]), strict=True):
         layout.seats(seat, int(m))[:] = two
     return seat
+
+
+def seat_numbers(table: Conversations) -> tuple[Ints, Ints]:
+    """(seats,) the entry of a list, and the side, of every seat in flat arrays."""
+    tracks = table.sides.counts[table.listing.conversation]
+    entry = np.repeat(np.arange(len(table.people)), tracks)
+    return entry, ranges(table.sides.start[table.listing.conversation], tracks)
+
+
+def chances_of_odds(table: Conversations, odds: Floats) -> Floats:
+    """(seats,) probabilities, from (M,) log-odds of exchanged of two people on two tracks each."""
+    entry, side = seat_numbers(table)
+    other = table.listing.position[entry] != table.sides.position[side]
+    here = odds[table.sides.conversation[side]]
+    return np.asarray(1.0 / (1.0 + np.exp(np.where(other, -here, here))))
 
 
 def odds_in(table: Conversations, seat: Floats) -> Floats:

@@ -1,10 +1,12 @@
 """How a track's level goes with the turns of its person: a model, learned without labels.
 
 The value of a turn on its person's track is about `mean`, give or take `spread + short / seconds`
-(squared); with the rates `other` it was somebody else's turn, with `odd` it can be anything. A
-transcript is on time, or late or early by a little, or by anything up to the reach. Turns of one
-conversation are worthless together with the rate `useless`, and given to the wrong people together
-with the rate `wrong`. All of these are learned by expectation over who is where and over offsets.
+(squared). With the rate `other` it was somebody else's turn, and such turns come in runs (`stays`).
+With the rate `odd` it is worth nothing: its value is as at a random place; the briefer a turn, the
+likelier that is (`brief`: seconds). A transcript is on time, or late or early by a little, or by
+anything up to the reach. Turns of one conversation are worthless together with the rate `useless`,
+and given to the wrong people together with the rate `wrong`. All of these are learned by
+expectation over who is where and over offsets.
 
 Values at random places are the yardstick: an offset or a track wins by what it explains better than
 chance, summed over all offsets, so that the freedom to choose one is paid for. What one turn can
@@ -24,15 +26,27 @@ from spklink.cues.turn_votes import NEAR, Voter, offsets
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-ANYTHING = 3.0  # variance of odd values
+Mask = NDArray[np.bool_]
 ON_TIME = 0.25  # seconds
 ABOUT = 1.0  # seconds: scale of small offsets
 ROUNDS, SETTLED = 15, 3e-3
-IMPOSSIBLE = 1e-6  # an offset less probable in every conversation is not looked at while learning
+IMPOSSIBLE = 1e-6  # an offset less probable in its conversation is not looked at while learning
 LEAST_MEAN, LEAST_SPREAD = 0.1, 0.05
-TINY = 1e-300
-# What the first guess counts for beside the database: turns, or conversations. Choices.
-WORTH_TURNS, WORTH_RATES, WORTH_USELESS, WORTH_WRONG, WORTH_OFFSETS = 10.0, 50.0, 20.0, 200.0, 1.0
+BRIEF = np.geomspace(0.03, 3.0, 24)  # seconds that are tried
+FITS = 0.02  # nats a turn. A choice: unrelated turns reach .012
+TINY, ROUNDING = 1e-300, 1e-3
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the first guess counts for beside the database: turns, or conversations. Choices."""
+
+    turns: float = 10.0
+    rates: float = 50.0
+    brief: float = 20.0
+    useless: float = 20.0
+    wrong: float = 200.0
+    offsets: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -42,8 +56,10 @@ class TurnModel:
     mean: float = 1.6
     spread: float = 0.3
     short: float = 0.1
-    other: float = 0.05
+    other: float = 0.01
+    stays: float = 0.1
     odd: float = 0.03
+    brief: float = 0.25
     useless: float = 0.02
     wrong: float = 0.001
     on_time: float = 0.6  # share of the conversations
@@ -56,6 +72,19 @@ class TurnModel:
     def offset_prior(self) -> Floats:
         """(offsets,) probabilities."""
         return np.array([self.on_time, self.about, 1.0 - self.on_time - self.about]) @ _kinds()
+
+    def odd_at(self, seconds: Floats) -> Floats:
+        """(turns,) how probable it is that turns as long as that are worth nothing."""
+        return self.odd + (1.0 - self.odd) * _too_brief(seconds, self.brief)
+
+    @property
+    def chain(self) -> tuple[float, float, float]:
+        return self.mean, self.other, self.stays
+
+
+def _too_brief(seconds: Floats, brief: Floats | float) -> Floats:
+    """How probable it is that a turn is worth nothing because it is brief: half at `brief`."""
+    return np.asarray(1.0 / (1.0 + (seconds / brief) ** 2))
 
 
 def _kinds() -> Floats:
@@ -71,46 +100,49 @@ def _kinds() -> Floats:
 class _Rows:
     """All voters as arrays: a row is a turn under one option of its voter."""
 
-    value: Floats  # (rows, offsets)
-    chance: Floats  # (rows, offsets) log-density of such a value at a random place
+    value: NDArray[np.float32]  # (rows, offsets)
+    chance: Floats  # (rows,) mean square of such values at random places
     seconds: Floats  # (rows,)
-    option_start: Ints  # (options,) first row of each option
-    option: Ints  # (rows,)
+    start: Ints  # (options + 1,) first row of each option
     voter_start: Ints  # (voters,) first option of each voter
     voter: Ints  # (options,)
     call_start: Ints  # (calls,) first voter of each conversation
     call: Ints  # (voters,)
-    belief: Floats  # (options,) log-probabilities from elsewhere
+    belief: Floats  # (options,) probabilities from elsewhere
     options: Floats  # (options,) how many there are of that voter
 
-    def at(self, kept: NDArray[np.bool_]) -> _Rows:
-        return replace(self, value=self.value[:, kept], chance=self.chance[:, kept])
+    def arrays(self, model: TurnModel) -> tuple[Any, ...]:
+        """What the kernels are given."""
+        variance = model.spread + model.short / self.seconds
+        return self.value, variance, self.chance, model.odd_at(self.seconds), self.start
+
+    def by_call(
+        self, voters: Floats, model: TurnModel, looked: Mask | None
+    ) -> tuple[Floats, float]:
+        """(calls, offsets) how probable offsets are, from (voters, offsets) log-likelihoods; and
+        the log-likelihood of all calls."""
+        at = np.add.reduceat(voters, self.call_start, axis=0) + np.log(model.offset_prior())
+        at = at if looked is None else np.where(looked, at, -np.inf)
+        total = np.logaddexp.reduce(at, axis=1)
+        return np.exp(at - total[:, None]), float(total.sum())
 
 
-def _rows(voters: Sequence[Voter], elsewhere: Floats | None) -> _Rows:
+def _rows(voters: Sequence[Voter], beliefs: Sequence[Floats] | None) -> _Rows:
     counts = np.array([len(one.value) for one in voters])
     turns = np.repeat([one.value.shape[1] for one in voters], counts)
-    value = np.concatenate([one.value.reshape(-1, one.value.shape[2]) for one in voters])
-    spread = np.concatenate([one.spread.ravel() for one in voters])[:, None]
-    belief = -np.log(np.repeat(counts, counts).astype(np.float64))
-    if elsewhere is not None:
-        for k, one in enumerate(voters):
-            odds = float(elsewhere[one.conversation])
-            if len(one.people) > 1:
-                first = int(counts[:k].sum())
-                belief[first : first + 2] = -np.logaddexp(0.0, [odds, -odds])
+    even = 1.0 / np.repeat(counts, counts)
     calls = np.array([one.conversation for one in voters])
+    value = np.concatenate([one.value.reshape(-1, one.value.shape[2]) for one in voters])
     return _Rows(
         value=value,
-        chance=-0.5 * (value * value / spread + np.log(2.0 * np.pi * spread)),
+        chance=np.concatenate([one.spread.ravel() for one in voters]),
         seconds=np.concatenate([np.tile(one.seconds, len(one.value)) for one in voters]),
-        option_start=np.concatenate([[0], np.cumsum(turns)[:-1]]),
-        option=np.repeat(np.arange(len(turns)), turns),
+        start=np.concatenate([[0], np.cumsum(turns)]),
         voter_start=np.concatenate([[0], np.cumsum(counts)[:-1]]),
         voter=np.repeat(np.arange(len(voters)), counts),
         call_start=np.flatnonzero(np.diff(calls, prepend=-1)),
         call=np.cumsum(np.diff(calls, prepend=-1) != 0) - 1,
-        belief=belief,
+        belief=even if beliefs is None else np.concatenate(beliefs),
         options=np.repeat(counts, counts).astype(np.float64),
     )
 
@@ -119,28 +151,26 @@ def _rows(voters: Sequence[Voter], elsewhere: Floats | None) -> _Rows:
 class _Seen:
     """One round of expectation."""
 
-    own: Floats  # (rows, offsets) share of a turn's density: its person's own
-    other: Floats  # somebody else's
-    odd: Floats
     right: Floats  # (options, offsets) expected: the turns are those of people who are there
     useless: float  # expected conversations
     wrong: float
     offset: Floats  # (calls, offsets) posterior
     likelihood: Floats  # (options,) log; of each option, up to a constant of its voter
     gain: float  # log-likelihood of all turns against values at random places
+    more: float  # the same against turns that are anybody's, wherever they are
 
 
-def _normal(x: Floats, variance: Floats | float) -> Floats:
-    return np.asarray(np.exp(-0.5 * x * x / variance) / np.sqrt(2.0 * np.pi * variance))
+def _expect(rows: _Rows, model: TurnModel, looked: Mask | None = None) -> _Seen:
+    """`looked`: (calls, offsets) those that are possible."""
+    from spklink.cues.turn_chain import likelihoods
 
-
-def _expect(rows: _Rows, model: TurnModel, prior: Floats) -> _Seen:
-    variance = (model.spread + model.short / rows.seconds)[:, None]
-    own = (1.0 - model.other - model.odd) * _normal(rows.value - model.mean, variance)
-    other = model.other * _normal(rows.value + model.mean, variance)
-    odd = model.odd * _normal(rows.value, ANYTHING)
-    density = own + other + odd
-    turns = np.add.reduceat(np.log(density) - rows.chance, rows.option_start, axis=0)
+    shape = len(rows.voter), rows.value.shape[1]
+    possible = np.ones(shape, np.bool_) if looked is None else looked[rows.call][rows.voter]
+    turns, anybody = np.full(shape, -np.inf), np.zeros(shape)
+    likelihoods(*rows.arrays(model), model.chain, possible, turns, anybody)  # type: ignore[call-arg]
+    # Of voters: as if the turns were anybody's, and what all is set against.
+    count = rows.options[rows.voter_start][:, None]
+    unrelated = np.logaddexp.reduceat(anybody, rows.voter_start, axis=0) - np.log(count)
     top = np.maximum(np.maximum.reduceat(turns, rows.voter_start, axis=0), 0.0)
     scaled = np.exp(turns - top[rows.voter])  # (options, offsets)
     whole = np.add.reduceat(scaled, rows.voter_start, axis=0)[rows.voter]
@@ -148,77 +178,98 @@ def _expect(rows: _Rows, model: TurnModel, prior: Floats) -> _Seen:
     elsewhere = model.wrong / np.maximum(rows.options - 1.0, 1.0)[:, None]
     nothing = model.useless * np.exp(-top)[rows.voter]
     chance = good * scaled + elsewhere * (whole - scaled) + nothing  # of each option
-    weight = np.exp(rows.belief)[:, None]
-    plain = np.log(np.add.reduceat(weight * scaled, rows.voter_start, axis=0) + TINY) + top
-    gain = np.logaddexp.reduce(
-        np.add.reduceat(plain, rows.call_start, axis=0) + np.log(prior), axis=1
-    )
+    weight = rows.belief[:, None]
     of_voter = np.add.reduceat(weight * chance, rows.voter_start, axis=0)
-    log_voter = np.log(of_voter) + top
-    at = np.add.reduceat(log_voter, rows.call_start, axis=0) + np.log(prior)
-    height = at.max(axis=1, keepdims=True)
-    offset = np.exp(at - height)
-    total = offset.sum(axis=1, keepdims=True)
-    offset /= total
+    offset, _ = rows.by_call(np.log(of_voter) + top, model, looked)
+    plain = np.log(np.add.reduceat(weight * scaled, rows.voter_start, axis=0) + TINY) + top
+    best, anybodys = (rows.by_call(one, model, looked)[1] for one in (plain, unrelated))
     share = (offset[rows.call] / of_voter)[rows.voter]  # what a unit of `chance` is worth
-    kept = weight * good * scaled * share
     away = (1.0 - weight) * elsewhere * scaled * share
     return _Seen(
-        own / density,
-        other / density,
-        odd / density,
-        right=kept + away,
+        right=weight * good * scaled * share + away,
         useless=float((weight * nothing * share).sum()),
         wrong=float(away.sum()),
         offset=offset,
         likelihood=np.log((chance * share).sum(axis=1)),
-        gain=float(gain.sum()),
+        gain=best,
+        more=best - anybodys,
     )
 
 
-def _maximise(rows: _Rows, seen: _Seen, model: TurnModel, first: TurnModel) -> TurnModel:
-    each = seen.right[rows.option]
-    own, other = each * seen.own, each * seen.other
-    total, count = float(each.sum()), len(rows.voter_start)
-    weight = float(own.sum() + other.sum())
-    signed = float(((own - other) * rows.value).sum())
-    mean = (signed + WORTH_TURNS * first.mean) / (weight + WORTH_TURNS)
+def _maximise(
+    rows: _Rows, seen: _Seen, model: TurnModel, first: TurnModel, worth: Worth
+) -> TurnModel:
+    from spklink.cues.turn_chain import GIVEN, ODD, OWN, SUMS, expected
+
+    sums, drawn = np.zeros((len(rows.value), SUMS)), np.zeros(4)
+    expected(*rows.arrays(model), model.chain, seen.right, sums, drawn)  # type: ignore[call-arg]
+    own, given, odd = sums[:, OWN:GIVEN].T, sums[:, GIVEN:ODD].T, sums[:, ODD]
+    weight = own[0] + given[0]
+    signed = float((own[1] - given[1]).sum())
+    mean = (signed + worth.turns * first.mean) / (float(weight.sum()) + worth.turns)
     mean = max(mean, LEAST_MEAN)
-    squares = (own * (rows.value - mean) ** 2 + other * (rows.value + mean) ** 2).sum(axis=1)
-    spread, short = _spreads(rows.seconds, squares, (own + other).sum(axis=1), model, first)
-    worth = total + WORTH_RATES
-    kinds = _kinds_of(seen.offset, model)
+    squares = own[2] + given[2] - 2.0 * mean * (own[1] - given[1]) + mean * mean * weight
+    spread, short = _spreads(rows.seconds, squares, weight, model, first, worth)
+    away = (drawn[1] + worth.rates * first.other) / (drawn[0] + drawn[1] + worth.rates)
+    anew = (drawn[2] + worth.rates * (1.0 - first.stays)) / (drawn[3] + worth.rates)
+    count, kinds = len(rows.voter_start), _kinds_of(seen.offset, model, worth)
+    rate, brief = _odd_rates(rows.seconds, odd, weight + odd, model, first, worth)
     return replace(
         model,
         mean=mean,
         spread=spread,
         short=short,
-        other=float((other.sum() + WORTH_RATES * first.other) / worth),
-        odd=float(((each * seen.odd).sum() + WORTH_RATES * first.odd) / worth),
-        useless=(seen.useless + WORTH_USELESS * first.useless) / (count + WORTH_USELESS),
-        wrong=(seen.wrong + WORTH_WRONG * first.wrong) / (count + WORTH_WRONG),
+        other=float(away),
+        stays=float(1.0 - anew),
+        odd=rate,
+        brief=brief,
+        useless=(seen.useless + worth.useless * first.useless) / (count + worth.useless),
+        wrong=(seen.wrong + worth.wrong * first.wrong) / (count + worth.wrong),
         on_time=kinds[0],
         about=kinds[1],
     )
 
 
-def _kinds_of(offset: Floats, model: TurnModel) -> list[float]:
+def _odd_rates(
+    seconds: Floats,
+    odd: Floats,
+    total: Floats,
+    model: TurnModel,
+    first: TurnModel,
+    worth: Worth,
+) -> tuple[float, float]:
+    """The rate of worthless turns however long they are, and the length below which turns are;
+    from (rows,) expected worthless turns, and all."""
+    at_any = float((odd * model.odd / model.odd_at(seconds)).sum())
+    rate = (at_any + worth.rates * first.odd) / (float(total.sum()) + worth.rates)
+    chance = rate + (1.0 - rate) * _too_brief(seconds[:, None], BRIEF)
+    fit = odd @ np.log(chance) + (total - odd) @ np.log1p(-np.minimum(chance, 1.0 - 1e-9))
+    fit -= 0.5 * worth.brief * np.log(BRIEF / first.brief) ** 2
+    return rate, float(BRIEF[np.argmax(fit)])
+
+
+def _kinds_of(offset: Floats, model: TurnModel, worth: Worth) -> list[float]:
     """Shares of the three kinds of offset, from (calls, offsets) posteriors over all offsets."""
     kinds = _kinds()
     now = np.array([model.on_time, model.about, 1.0 - model.on_time - model.about])
     share = now[:, None] * kinds / (now @ kinds)
-    found = offset.sum(axis=0) @ share.T + WORTH_OFFSETS
+    found = offset.sum(axis=0) @ share.T + worth.offsets
     return (found / found.sum()).tolist()  # type: ignore[no-any-return]
 
 
 def _spreads(
-    seconds: Floats, squares: Floats, weight: Floats, model: TurnModel, first: TurnModel
+    seconds: Floats,
+    squares: Floats,
+    weight: Floats,
+    model: TurnModel,
+    first: TurnModel,
+    worth: Worth,
 ) -> tuple[float, float]:
     """Variance = spread + short / seconds: weighted least squares, in units of what it was."""
     basis = np.stack([np.ones(len(seconds)), 1.0 / seconds])
     each = weight / (model.spread + model.short / seconds) ** 2
     guess = first.spread + first.short
-    prior = WORTH_TURNS / guess**2
+    prior = worth.turns / guess**2
     left = (basis * each) @ basis.T + prior * np.ones((2, 2)) + 1e-6 * np.eye(2)
     right = (basis * each) @ (squares / np.maximum(weight, 1e-12)) + prior * guess
     spread, short = np.linalg.solve(left, right).tolist()
@@ -231,28 +282,37 @@ def _spreads(
 
 
 def learn(
-    voters: Sequence[Voter], elsewhere: Floats | None = None, start: TurnModel | None = None
+    voters: Sequence[Voter],
+    beliefs: Sequence[Floats] | None = None,
+    start: TurnModel | None = None,
+    *,
+    first: TurnModel | None = None,
+    worth: Worth | None = None,
 ) -> TurnModel:
-    """The model of a database. `elsewhere`: (conversations,) log-odds of exchanged that other
-    evidence gives; without it both ways are alike. `start`: where to begin."""
-    first = TurnModel()
+    """The model of a database. `beliefs`: of each voter, (options,) probabilities that other
+    evidence gives; without them all options are alike. `start`: where to begin; `first`: what is
+    believed before any turn is seen, and what it is worth."""
+    first, worth = first or TurnModel(), worth or Worth()
     if not voters:
         return first
-    rows = _rows(voters, elsewhere)
+    rows = _rows(voters, beliefs)
     model = replace(start or first, turns=sum(len(one.seconds) for one in voters))
-    kept = np.ones(len(offsets()), np.bool_)
+    looked = np.ones((len(rows.call_start), rows.value.shape[1]), np.bool_)
     for number in range(ROUNDS):
-        seen = _expect(rows.at(kept), model, model.offset_prior()[kept])
-        full = np.zeros((len(seen.offset), len(kept)))
-        full[:, kept] = seen.offset
-        before = model
-        model = _maximise(rows.at(kept), replace(seen, offset=full), model, first)
+        seen, before = _expect(rows, model, looked), model
+        model = _maximise(rows, seen, model, first, worth)
         if number >= 2:
-            kept &= full.max(axis=0) > IMPOSSIBLE
+            looked = seen.offset > IMPOSSIBLE
         if number >= 2 and _moved(before, model) < SETTLED:
             break
-    # Turns that fit their recordings worse than chance does are of others: nothing is believed.
-    return model if seen.gain > 0.0 else replace(model, useless=1.0, wrong=0.0)
+    return model if _fits(rows, seen, model) else replace(model, useless=1.0, wrong=0.0)
+
+
+def _fits(rows: _Rows, seen: _Seen, model: TurnModel) -> bool:
+    """Whether turns fit their recordings: better than values at random places do, and than the same
+    turns if each were anybody's. If not they are of others, and nothing is believed."""
+    after = model.turns - len(rows.voter_start)  # turns that could agree with an earlier one
+    return seen.gain > 0.0 and seen.more > FITS * after - ROUNDING
 
 
 def _moved(before: TurnModel, after: TurnModel) -> float:
@@ -265,6 +325,4 @@ def decide(voters: Sequence[Voter], model: TurnModel) -> list[Floats]:
     if not voters:
         return []
     rows = _rows(voters, None)
-    seen = _expect(rows, model, model.offset_prior())
-    ends = rows.voter_start[1:]
-    return np.split(seen.likelihood, ends)
+    return np.split(_expect(rows, model).likelihood, rows.voter_start[1:])

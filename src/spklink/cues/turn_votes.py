@@ -6,6 +6,10 @@ turn of another in between, and no long pause, is one, however many rows a trans
 of it only counts what no other turn overlaps. Its value on a track is the mean of that track's
 levels during the turn, for every offset by which the transcript may be late or early.
 
+A diarized track has no level of its own: it is a part of one channel. There its segments take the
+place of levels, so that a turn's value tells how far it lies in segments of a track. Segments may
+overlap: of whoever never speaks alone, all of his turns count.
+
 A *voter* is what turns can decide between: for two people on two tracks the pair of them, as listed
 or exchanged; else one person, on any of the tracks.
 """
@@ -20,17 +24,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.database.segments import Turns as Segments
 from spklink.sound.levels import Level, decibels
 from spklink.sound.speech import FRAME_SECONDS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 STEP = 5  # frames taken together
 SECONDS = STEP * FRAME_SECONDS
 BELOW = 40.0  # dB under the loud frames: quieter ones are all the same
 REACH, NEAR = 15.0, 2.0  # seconds of offset; finer steps up to NEAR
 FINE, COARSE = 0.1, 0.25  # seconds, between offsets
 PAUSE = 2.0  # seconds: a longer one ends a turn
+ACTIVE = 1.6  # what a segment of a diarized track counts: about what a loud channel does
 LEAST_SPREAD = 0.05  # of values at random, squared: below, a track hardly changes
 Person = int  # place in a participant list; negative for people who are not on it
 Turns = Sequence[tuple[Person, float, float]]  # who, start, end; seconds
@@ -42,7 +49,7 @@ class Voter:
 
     conversation: int
     people: tuple[Person, ...]  # two: the options are as listed and exchanged; one: his tracks
-    value: Floats  # (options, turns, offsets)
+    value: NDArray[np.float32]  # (options, turns, offsets)
     spread: Floats  # (options, turns) mean square of such values at random places
     seconds: Floats  # (turns,)
 
@@ -54,6 +61,16 @@ def offsets() -> Floats:
     coarse = np.arange(NEAR + COARSE, REACH + COARSE / 2.0, COARSE)
     half = np.concatenate([fine, coarse])
     return np.concatenate([-half[:0:-1], half])
+
+
+def activities(segments: Segments, tracks: int, seconds: float) -> Floats:
+    """(tracks, steps) the same of diarized tracks: a track's own are its segments, however loud
+    they are, and where two of them overlap both are."""
+    length = int(np.ceil(max([seconds, *(end for _, _, end in segments)]) / SECONDS))
+    own = np.zeros((tracks, length))
+    for track, start, end in segments:
+        own[track, round(start / SECONDS) : round(end / SECONDS)] = ACTIVE
+    return _less_others(own)
 
 
 def contrasts(levels: Sequence[Level]) -> Floats:
@@ -68,22 +85,49 @@ def contrasts(levels: Sequence[Level]) -> Floats:
         loud = np.maximum(loud, np.percentile(loud, 99.0) - BELOW)
         spread = float(loud.std()) or 1.0
         own[k, : whole // STEP] = ((loud - loud.mean()) / spread).reshape(-1, STEP).mean(axis=1)
-    others = (own.sum(axis=0) - own) / max(len(levels) - 1, 1)
-    found = own - others
+    return _less_others(own)
+
+
+def _less_others(own: Floats) -> Floats:
+    found = own - (own.sum(axis=0) - own) / max(len(own) - 1, 1)
     return np.asarray(found - found.mean(axis=1, keepdims=True))
 
 
-def spoken(turns: Turns) -> dict[Person, tuple[Ints, Ints, Ints]]:
-    """Of each person: begin and end, in steps, of what he alone says, and the turn each belongs
-    to, from 0."""
-    if not turns:
-        return {}
+@dataclass(frozen=True)
+class Runs:
+    """When somebody speaks, in steps: the parts of his turns, in order of time."""
+
+    begin: Ints
+    end: Ints
+    turn: Ints  # which each belongs to, from 0
+
+
+def _masks(turns: Turns) -> tuple[list[Person], Mask]:
+    """Who has turns, and (people, steps) when."""
     length = int(np.ceil(max(end for _, _, end in turns) / SECONDS)) + 1
     people = sorted({who for who, _, _ in turns})
     has = np.zeros((len(people), length), np.bool_)
     for who, start, end in turns:
         has[people.index(who), int(start / SECONDS) : int(np.ceil(end / SECONDS))] = True
+    return people, has
+
+
+def spoken(turns: Turns, *, at_once: bool = False) -> dict[Person, Runs]:
+    """Of each person: what he alone says. With `at_once` whoever never speaks alone has the whole
+    of his turns."""
+    if not turns:
+        return {}
+    people, has = _masks(turns)
     alone = np.where(has.sum(axis=0) == 1, has.argmax(axis=0), -1)
+    never = [p for p in range(len(people)) if at_once and p not in alone]
+    found = _runs(alone, people)
+    for p in never:
+        found |= _runs(np.where(has[p], p, -1), people)
+    return found
+
+
+def _runs(alone: Ints, people: Sequence[Person]) -> dict[Person, Runs]:
+    """From (steps,) who speaks, or -1."""
     edges = np.flatnonzero(np.diff(alone, prepend=-1, append=-1))
     runs = [(int(i), int(j), int(alone[i])) for i, j in pairwise(edges)]
     found: dict[Person, list[tuple[int, int, int]]] = {}
@@ -97,37 +141,61 @@ def spoken(turns: Turns) -> dict[Person, tuple[Ints, Ints, Ints]]:
     parted = {}
     for person, rows in found.items():
         begin_, end_, turn_ = np.array(rows, np.int64).T
-        parted[person] = begin_, end_, np.unique(turn_, return_inverse=True)[1].reshape(-1)
+        which = np.unique(turn_, return_inverse=True)[1].reshape(-1)
+        parted[person] = Runs(begin_, end_, which)
     return parted
 
 
-def voters(m: int, levels: Sequence[Level], turns: Turns, *, pair: bool) -> list[Voter]:
-    """All voters of a conversation; `pair` where it is two listed people on two tracks."""
-    course = contrasts(levels)
+def voters(
+    m: int, course: Floats, turns: Turns, *, pair: bool, at_once: bool = False
+) -> list[Voter]:
+    """All voters of a conversation whose tracks take this course; `pair` where it is two listed
+    people on two tracks; `at_once` where tracks that speak at once can be told apart."""
     total = np.concatenate([np.zeros((len(course), 1)), np.cumsum(course, axis=1)], axis=1)
-    parts = {who: _values(total, runs) for who, runs in spoken(turns).items()}
-    if pair and parts and all(who in (0, 1) for who in parts):
-        turned = [
-            (value[::-1], spread[::-1]) if who else (value, spread)
-            for who, (value, spread, _) in sorted(parts.items())
+    parts = {who: _values(total, one) for who, one in spoken(turns, at_once=at_once).items()}
+    if not pair or not parts or any(who not in (0, 1) for who in parts):
+        return [
+            Voter(m, (who,), part.value, part.spread, part.seconds)
+            for who, part in sorted(parts.items())
         ]
-        value, spread = (np.concatenate(some, axis=1) for some in zip(*turned, strict=True))
-        seconds = np.concatenate([parts[who][2] for who in sorted(parts)])
-        return [Voter(m, (0, 1), value, spread, seconds)]
-    return [Voter(m, (who,), *parts[who]) for who in sorted(parts)]
+    both = [parts[who].turned(who) for who in sorted(parts)]
+    order = np.argsort(np.concatenate([one.begin for one in both]), kind="stable")
+    value = np.concatenate([one.value for one in both], axis=1)[:, order]
+    spread = np.concatenate([one.spread for one in both], axis=1)[:, order]
+    seconds = np.concatenate([one.seconds for one in both])[order]
+    return [Voter(m, (0, 1), value, spread, seconds)]
 
 
-def _values(total: Floats, runs: tuple[Ints, Ints, Ints]) -> tuple[Floats, Floats, Floats]:
-    """Values (tracks, turns, offsets), their spread at random and the seconds of the turns."""
-    begin, end, turn = runs
+@dataclass(frozen=True)
+class _Part:
+    """The turns of one person."""
+
+    value: NDArray[np.float32]  # (tracks, turns, offsets)
+    spread: Floats  # (tracks, turns)
+    seconds: Floats  # (turns,)
+    begin: Ints  # (turns,)
+
+    def turned(self, who: Person) -> _Part:
+        """By options of two people, as listed and exchanged, not by tracks."""
+        if who == 0:
+            return self
+        return _Part(self.value[::-1], self.spread[::-1], self.seconds, self.begin)
+
+
+def _values(total: Floats, runs: Runs) -> _Part:
     shift, last = np.rint(offsets() / SECONDS).astype(np.int64), total.shape[1] - 1
-    first = np.flatnonzero(np.diff(turn, prepend=-1))
-    low, high = (np.clip(at[:, None] + shift, 0, last) for at in (begin, end))
+    first = np.flatnonzero(np.diff(runs.turn, prepend=-1))
+    low, high = (np.clip(at[:, None] + shift, 0, last) for at in (runs.begin, runs.end))
     sums = np.add.reduceat(total[:, high] - total[:, low], first, axis=1)
-    length = np.add.reduceat(end - begin, first)
-    spread = np.empty((len(total), len(length)))
-    for k, size in enumerate(length.tolist()):
-        window = min(size, last)
-        means = (total[:, window:] - total[:, : last + 1 - window]) / size
-        spread[:, k] = np.square(means).mean(axis=1)
-    return sums / length[:, None], np.maximum(spread, LEAST_SPREAD), length * SECONDS
+    length = np.add.reduceat(runs.end - runs.begin, first)
+    sizes, which = np.unique(length, return_inverse=True)
+    spread = np.stack([_at_random(total, size) for size in sizes.tolist()], axis=1)
+    value = np.asarray(sums / length[:, None], np.float32)
+    return _Part(value, spread[:, which.reshape(-1)], length * SECONDS, runs.begin[first])
+
+
+def _at_random(total: Floats, size: int) -> Floats:
+    """(tracks,) mean square of the values of turns as long as that at random places."""
+    window = min(size, total.shape[1] - 1)
+    means = (total[:, window:] - total[:, : total.shape[1] - window]) / size
+    return np.asarray(np.maximum(np.square(means).mean(axis=1), LEAST_SPREAD))

@@ -9,7 +9,7 @@ import numpy as np
 
 from spklink.cues.cue import Floats, Terms, from_odds, nothing, pairs, seat_layout
 from spklink.cues.turn_model import TurnModel, decide, learn
-from spklink.cues.turn_votes import REACH, Turns, Voter, voters
+from spklink.cues.turn_votes import REACH, Turns, Voter, activities, contrasts, voters
 from spklink.database.conversations import Conversations
 from spklink.database.segments import Finder
 from spklink.errors import Problems, problems_in
@@ -21,6 +21,8 @@ NAME = "turns"
 LATE = 1.0  # seconds that a turn may end after the sound without a remark
 ENOUGH = 300  # conversations to learn from: more teach nothing new. A choice
 TOGETHER = 200  # conversations decided at a time
+CONFUSED = 0.05  # rate of turns on others' tracks, before any is seen: diarizers mix people up
+UNTOLD = 1e-9  # probability of a place that other evidence rules out
 BOUND = 0.999  # what turns of somebody who is not listed can say against those who are
 
 
@@ -81,37 +83,69 @@ class TurnCue:
         levels: Callable[[int], list[Level]],
     ) -> None:
         self.problems: list[tuple[int, str]] = []  # conversation, what is odd about its turns
-        self.voters: list[list[Voter]] = []
+        self.voters: list[list[Voter]] = []  # a conversation each, in an order of their own
         self.model: TurnModel | None = None  # as it was learned last: where learning goes on
         pair = pairs(table)
         for m, one in enumerate(spoken):
-            found = levels(m) if one.turns else []
+            if not one.turns:
+                continue
+            found = levels(m)
             self.problems += [(m, text) for text in _odd(one, found)]
             kept = _within(one.turns, found)
-            self.voters.append(voters(m, found, kept, pair=bool(pair[m])) if kept else [])
+            if kept:
+                course, at_once = _course(table, m, found), bool(table.diarized)
+                self.voters.append(voters(m, course, kept, pair=bool(pair[m]), at_once=at_once))
+        self.voters = sorted(filter(None, self.voters), key=_looks)
 
     def terms(self, table: Conversations, elsewhere: Floats | None = None) -> Terms:
-        spoken = [one for one in self.voters if one]
-        step = max(1, -(-len(spoken) // ENOUGH))
-        some = [voter for one in spoken[::step] for voter in one]
-        self.model = model = learn(some, elsewhere, self.model)
+        step = max(1, -(-len(self.voters) // ENOUGH))
+        some = [voter for one in self.voters[::step] for voter in one]
+        beliefs = None if elsewhere is None else [_belief(table, elsewhere, one) for one in some]
+        guess = TurnModel(other=CONFUSED) if table.diarized else TurnModel()
+        self.model = model = learn(some, beliefs, self.model, first=guess)
         odds, seat = np.zeros(len(table)), nothing(table)
-        for first in range(0, len(spoken), TOGETHER):
-            some = [voter for one in spoken[first : first + TOGETHER] for voter in one]
+        for first in range(0, len(self.voters), TOGETHER):
+            some = [voter for one in self.voters[first : first + TOGETHER] for voter in one]
             for voter, chance in zip(some, decide(some, model), strict=True):
                 if len(voter.people) > 1:
                     odds[voter.conversation] = chance[1] - chance[0]
                 else:
-                    _seat(table, seat, voter, chance)
-        said = {"conversations": len(spoken), **model.as_json()}
+                    _seat(table, seat, voter, chance, model)
+        said = {"conversations": len(self.voters), **model.as_json()}
         return Terms(self.name, seat + from_odds(table, odds), said)
 
 
-def _seat(table: Conversations, seat: Floats, voter: Voter, chance: Floats) -> None:
+def _course(table: Conversations, m: int, levels: Sequence[Level]) -> Floats:
+    """(tracks, steps) how far each track is its own person's, moment by moment."""
+    if table.diarized:
+        return activities(table.diarized[m].turns, int(table.sides.counts[m]), _seconds(levels))
+    return contrasts(levels)
+
+
+def _looks(one: Sequence[Voter]) -> tuple[float, float]:
+    """What conversations are put in order by, so that the order of rows does not count."""
+    seconds = sum(float(voter.seconds.sum()) for voter in one)
+    return seconds, sum(float(voter.spread.sum()) for voter in one)
+
+
+def _belief(table: Conversations, elsewhere: Floats, voter: Voter) -> Floats:
+    """(options,) how probable other evidence makes them. Whoever is not listed may be where no
+    listed person is."""
+    chance = seat_layout(table).seats(elsewhere, voter.conversation)
+    who = voter.people[0]
+    found = chance[who] if who >= 0 else np.maximum(1.0 - chance.sum(axis=0), 0.0)
+    found = found + UNTOLD
+    return np.asarray(found / found.sum())
+
+
+def _seat(
+    table: Conversations, seat: Floats, voter: Voter, chance: Floats, model: TurnModel
+) -> None:
     """What one person's turns say of his tracks; of somebody who is not listed, that they are
-    none of the others'."""
+    none of the others'. Names are exchanged by two, so that each has half of what bounds it."""
     own = seat_layout(table).seats(seat, voter.conversation)
-    share = np.exp(chance - np.logaddexp.reduce(chance))
+    share = np.exp(chance - np.logaddexp.reduce(chance)) + np.sqrt(model.wrong)
+    share /= share.sum()
     (person,) = voter.people
     if person >= 0:
         own[person] += np.log(len(chance) * share)
@@ -131,19 +165,29 @@ def _seconds(levels: Sequence[Level]) -> float:
 
 def _odd(one: Spoken, levels: Sequence[Level]) -> Iterator[str]:
     """What a person should look at."""
-    seconds = _seconds(levels)
-    beyond = [k for k, (_, start, _) in enumerate(one.turns) if start >= seconds]
-    if one.turns and not levels:
+    if levels:
+        yield from beyond_the_end(one, _seconds(levels))
+    else:
         yield "turns: not used, as its sound cannot be"
-    elif beyond:
+    yield from unlisted(one)
+
+
+def beyond_the_end(one: Spoken, seconds: float) -> Iterator[str]:
+    """Turns that a recording of so many seconds does not have."""
+    beyond = [k for k, (_, start, _) in enumerate(one.turns) if start >= seconds]
+    if beyond:
         yield (
             f"turns: {len(beyond)} of {len(one.turns)} begin after its end at {seconds:.1f} s "
             f"({one.where[beyond[0]]}); are they of this recording?"
         )
-    elif one.turns and max(end for _, _, end in one.turns) > seconds + LATE:
+    elif max(end for _, _, end in one.turns) > seconds + LATE:
         k = int(np.argmax([end for _, _, end in one.turns]))
         yield (
             f"turns: up to {one.turns[k][2]:.1f} s ({one.where[k]}), sound up to {seconds:.1f} s"
         )
+
+
+def unlisted(one: Spoken) -> Iterator[str]:
+    """People with turns whom the list does not have."""
     if one.unlisted:
         yield f"turns: {', '.join(one.unlisted)} has turns but is not in the participant list"

@@ -127,6 +127,19 @@ def side_name(conversations: Conversations, side: int) -> str:
     return f"{conversations.ids[sides.conversation[side]]} channel {sides.position[side] + 1}"
 
 
+def side_pairs(pairs: Iterable[tuple[int, int]]) -> Ints:
+    """(P, 2) pairs of sides, also where there are none."""
+    found = list(pairs)
+    return np.array(found, np.int64).reshape(len(found), 2)
+
+
+def pairs_within(sides: Numbering) -> Ints:
+    """(P, 2) the pairs of sides of every conversation."""
+    later = sides.start[sides.conversation + 1] - np.arange(len(sides)) - 1
+    one = np.repeat(np.arange(len(sides)), later)
+    return np.stack([one, ranges(np.arange(len(sides)) + 1, later)], axis=1)
+
+
 # --- who is certainly somebody else ---------------------------------------------------------------
 
 

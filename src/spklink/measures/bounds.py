@@ -45,19 +45,18 @@ class Bounds:
 def elub(
     targets: Floats,
     nontargets: Floats,
-    weights: Floats | None = None,
+    weights: tuple[Floats, Floats] | None = None,
     *,
     by_key: bool = False,
 ) -> Bounds:
-    """The bounds from natural log-likelihood-ratios of one person and of different people; the
-    weights are those of the targets."""
-    w = np.ones(len(targets)) if weights is None else weights
-    ones = np.ones(len(nontargets))
+    """The bounds from natural log-likelihood-ratios of one person and of different people, and the
+    weights of both, 1 where none are given."""
+    w, v = weights or (np.ones(len(targets)), np.ones(len(nontargets)))
     return Bounds(
-        low=min(0.0, -_upper(-nontargets, ones, -targets, w)),
-        high=_upper(targets, w, nontargets, ones),
+        low=min(0.0, -_upper(-nontargets, v, -targets, w)),
+        high=_upper(targets, w, nontargets, v),
         targets=float(w.sum()),
-        nontargets=float(len(nontargets)),
+        nontargets=float(v.sum()),
         by_key=by_key,
     )
 

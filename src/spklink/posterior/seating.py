@@ -238,10 +238,11 @@ def seat(
     start: Ints | None = None,
     options: Options | None = None,
     pairs: bool = False,
+    near: bool = False,
     tell: Tell | None = None,
 ) -> Seating:
     """Who is where, from log-likelihood-ratios; without a rate of list errors it is estimated.
-    `start` may be a good guess of where people are (entries,)."""
+    `start` may be a good guess of where people are (entries,), or even `near` to where."""
     how = options or Options()
     quick = how.quick().budget
     certain = ~table.possible
@@ -272,6 +273,7 @@ def seat(
         budget=how.budget,
         seed=how.seed,
         pairs=pairs,
+        near=near,
         tell=tell,
     )
     beliefs, split = last.folded(beliefs)

@@ -120,15 +120,22 @@ def all_pairs(
     product: InnerProduct, vectors: Singles, *, threads: int = 1, out: Singles | None = None
 ) -> Singles:
     """(sides, sides) every score, computed once for (i, j) and (j, i); `out` may be a file."""
-    sides = np.arange(len(vectors))
-    out = np.empty((len(sides), len(sides)), np.float32) if out is None else out
-    tiles = list(_slices(0, len(sides), _step(product)))
-    cuts = [(row, column) for a, row in enumerate(tiles) for column in tiles[a:]]
-    for (row, column), block in _blocks(product, vectors, sides, sides, cuts, threads):
+    out = np.empty((len(vectors), len(vectors)), np.float32) if out is None else out
+    for (row, column), block in upper_tiles(product, vectors, threads=threads):
         if row == column:
             block = (block + block.T) / np.float32(2.0)  # its two halves differ by rounding
         out[row, column], out[column, row] = block, block.T
     return out
+
+
+def upper_tiles(
+    product: InnerProduct, vectors: Singles, *, threads: int = 1
+) -> Iterator[tuple[Cut, Singles]]:
+    """All scores of i <= j, tile by tile, for whoever cannot hold them all."""
+    sides = np.arange(len(vectors))
+    tiles = list(_slices(0, len(sides), _step(product)))
+    cuts = [(row, column) for a, row in enumerate(tiles) for column in tiles[a:]]
+    yield from _blocks(product, vectors, sides, sides, cuts, threads)
 
 
 def _step(product: InnerProduct) -> int:

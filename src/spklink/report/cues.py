@@ -18,7 +18,7 @@ from spklink.runs.cues import conflict_rows, for_claimed
 
 MOST_CONFLICTS = 200  # on the page
 AGREEMENT = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-BITS = float(np.log(2.0))
+LN10 = float(np.log(10.0))
 
 
 def cues(results: Results) -> dict[str, Any]:
@@ -36,9 +36,9 @@ def cues(results: Results) -> dict[str, Any]:
                 {
                     "conversation": name,
                     "one": one,
-                    "bits": float(odds) / BITS,
+                    "log10": float(odds) / LN10,
                     "other": other,
-                    "other_bits": float(against) / BITS,
+                    "other_log10": float(against) / LN10,
                 }
                 for name, one, odds, other, against in conflicts[:MOST_CONFLICTS]
             ],
@@ -49,15 +49,6 @@ def cues(results: Results) -> dict[str, Any]:
 def said_by(results: Results) -> dict[str, Floats]:
     """(M,) of each kind of evidence, log-odds for what is claimed."""
     return for_claimed(results.evidence, results.solution, results.seating)
-
-
-def split(said: dict[str, Floats], m: int) -> list[dict[str, Any]]:
-    """What speaks for what is claimed of one conversation, in bits; the parts add up."""
-    return [
-        {"cue": name, "bits": float(f"{odds[m] / BITS:.5g}")}
-        for name, odds in said.items()
-        if np.isfinite(odds[m])
-    ]
 
 
 def _says(said: dict[str, Floats]) -> dict[str, Any]:

@@ -1,36 +1,34 @@
 """Single conversations: which to look at, who is where, what speaks for it and against.
 
-Evidence is given a link at a time, in bits: how much more probable the shared voice makes the
-channels as assigned than exchanged, while all other conversations stay as they are assigned. Where
-there is an answer in full, all of this comes from that (`seats`).
+Where there is an answer in full, all of this comes from that (`seats`); the evidence is that of
+`runs.weighed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.sides import names_on
-from spklink.posterior.likelihood import link_terms
+from spklink.measures.bounds import Bounds
 from spklink.posterior.posterior import SETTLED
 from spklink.report import seats
-from spklink.report.cues import said_by, split
+from spklink.report.evidence import conclusion, exchange_strength
 from spklink.report.results import Results
 from spklink.report.seats import chance
+from spklink.report.strength import in_words, times
 from spklink.runs.claims import find_suspects
-from spklink.runs.weighed import least_certain
+from spklink.runs.weighed import Weighed, least_certain, weigh
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MOST_CONVERSATIONS = 2000  # of which the page holds details
+MOST_CONVERSATIONS = 1000  # of which the page holds details
 MOST_TEXT = 600_000  # characters of ids and names in them
-MOST_EVIDENCE = 4  # links a conversation
 MOST_SUSPECTS = 200
 TO_LISTEN = 10
-LN2 = float(np.log(2.0))
 
 
 def open_bits(results: Results) -> Floats:
@@ -116,17 +114,18 @@ def choose(results: Results, drawn: Iterable[int]) -> list[int]:
     return sorted(chosen, key=lambda m: (-bits[m], m))
 
 
-def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
+def conversations(
+    results: Results, chosen: list[int], weighed: Weighed, bounds: Bounds, scale: str | None
+) -> list[dict[str, Any]]:
     """All there is to say about the chosen conversations, the least certain first."""
-    evidence = gather_evidence(results, chosen)
     figures, bits, cliques = sureness(results), open_bits(results), results.cliques
     suspicious = set(doubted(results).tolist())
-    said = said_by(results) if results.evidence.cues else {}
     certainty = (results.seating or results.posterior).certainty
     rows = []
     for m in chosen:
         k = int(cliques.label[m])
         row = {
+            "number": m + 1,
             "conversation": results.table.ids[m],
             **_who(results, m),
             "probability": chance(figures[0][m]),
@@ -137,14 +136,27 @@ def conversations(results: Results, chosen: list[int]) -> list[dict[str, Any]]:
             "certainty": certainty[k],
             "kind": kind_of(figures[1][m], bool(cliques.resolvable[k])),
             "suspicious": m in suspicious,
-            "evidence": evidence[m],
-            **({"cues": split(said, m)} if said else {}),
+            **conclusion(results, weighed, bounds, m, scale),
+            "recordings": recordings(results, m),
         }
         if results.speech is not None:
             sides = results.table.sides.of(m)
             if results.speech.known:
                 row["speech_seconds"] = results.speech.seconds[sides].tolist()
             row["marks"] = results.speech.marks[sides]
+        rows.append(row)
+    return rows
+
+
+def recordings(results: Results, m: int) -> list[dict[str, Any]]:
+    """The files of a conversation, each with its hash and its length, where they are known."""
+    speech, first = results.speech, int(results.table.sides.start[m])
+    rows = []
+    for k, file in enumerate(results.table.audio[m]):
+        row: dict[str, Any] = {"file": file, "sha256": "", "seconds": None}
+        if speech is not None:
+            row["sha256"] = speech.sha256[first + k]
+            row["seconds"] = None if speech.lengths is None else float(speech.lengths[first + k])
         rows.append(row)
     return rows
 
@@ -170,78 +182,32 @@ def kind_of(low: float, resolvable: bool) -> str:
 KINDS = (("settled", SETTLED), ("likely", 0.9), ("leaning", 0.75), ("open", -1.0))
 
 
-def gather_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
-    """The strongest links of every chosen conversation, those for it positive."""
-    if results.seating is not None:
-        of_seats = seats.evidence(results, chosen)
-        return {m: _strongest(results, links_) for m, links_ in of_seats.items()}
-    return _exchange_evidence(results, chosen)
-
-
-def _exchange_evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
-    """By exchanging the two channels."""
-    found: dict[int, list[tuple[float, int, int]]] = {m: [] for m in chosen}
-    wanted = np.zeros(len(results.table), np.bool_)
-    wanted[list(found)] = True
-    evidence, best = results.evidence, results.posterior.best
-    links = evidence.links
-    terms = link_terms(links, evidence.scores.needed, evidence.weight)
-    i, j = links.first[links.pair], links.second[links.pair]
-    here = np.flatnonzero(wanted[i] | wanted[j])
-    x, y = best[i[here]], best[j[here]]
-    as_is = terms[here, x, y]
-    listing = results.table.listing
-    speaker = results.table.people[listing.start[i[here]] + links.position_first[here]]
-    for mine, other, turned in (
-        (i[here], j[here], terms[here, 1 - x, y]),
-        (j[here], i[here], terms[here, x, 1 - y]),
-    ):
-        gain = (as_is - turned) / LN2
-        for e in np.flatnonzero(wanted[mine]).tolist():
-            found[int(mine[e])].append((float(gain[e]), int(other[e]), int(speaker[e])))
-    return {m: _strongest(results, links_) for m, links_ in found.items()}
-
-
-def _strongest(results: Results, found: list[tuple[float, int, int]]) -> list[dict[str, Any]]:
-    found = sorted(found, key=lambda link: (-abs(round(link[0], 6)), link[1], link[2]))
-    return [
-        {
-            "with": results.table.ids[other],
-            "speaker": results.table.speakers[speaker],
-            "bits": significant(bits),
-        }
-        for bits, other, speaker in found[:MOST_EVIDENCE]
-    ]
-
-
-def suspicious(results: Results) -> dict[str, Any] | None:
-    """Claims that the voices contradict, with the evidence; None where nothing was claimed."""
+def suspicious(
+    results: Results, bounds: Bounds, chosen: Container[int], scale: str | None
+) -> dict[str, Any] | None:
+    """Claims that the voices contradict; None where nothing was claimed."""
     if results.claimed is None:
         return None
     order, wrong = find_suspects(results.posterior, results.claimed, results.seating)
-    shown = order[:MOST_SUSPECTS].tolist()
-    evidence = _exchange_evidence(results, shown)
+    weighed = weigh(results.evidence, results.posterior, None)
+    strength = exchange_strength(weighed, results.claimed, results.posterior.best)
     rows = []
-    for m in shown:
-        bit = int(results.claimed[m])
-        # Evidence is about the best joint assignment, which may side with the claim.
-        sign = -1.0 if int(results.posterior.best[m]) == bit else 1.0
+    for m in order[:MOST_SUSPECTS].tolist():
+        bit, stated = int(results.claimed[m]), bounds.limited(float(strength[m]))
         rows.append(
             {
+                "number": m + 1 if m in chosen else None,
                 "conversation": results.table.ids[m],
                 "probability": chance(wrong[m]),
-                "bits": _odds_bits(float(wrong[m])),
+                "strength": float(strength[m]),
+                "stated": stated,
+                "times": times(stated),
+                "words": in_words(scale, stated),
                 "claimed": list(names_on(results.table, m, bit)),
                 "suggested": list(names_on(results.table, m, 1 - bit)),
-                "evidence": [row | {"bits": sign * row["bits"]} for row in evidence[m]],
             }
         )
     return {"count": len(order), "claims": int((results.claimed >= 0).sum()), "rows": rows}
-
-
-def _odds_bits(p: float) -> float | None:
-    """log2 odds; None where the probability is one to double precision."""
-    return significant(float(np.log2(p / (1.0 - p)))) if p < 1.0 else None
 
 
 def significant(value: float) -> float:

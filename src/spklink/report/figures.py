@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from spklink.report import plots
+from spklink.report import database_plot, plots
 from spklink.report.plots import (
     AMBER,
     BLUE,
@@ -73,11 +73,11 @@ def draw_all(numbers: Numbers) -> dict[str, tuple[str, bytes]]:
             if draw(figure, numbers):
                 figure.draw_without_rendering()  # sets the margins, once for both files
                 figure.set_layout_engine("none")
-                drawn[name] = _svg(figure), _pdf(figure)
+                drawn[name] = svg_of(figure), _pdf(figure)
     return drawn
 
 
-def _svg(figure: Figure) -> str:
+def svg_of(figure: Figure) -> str:
     out = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(out, format="svg", metadata=nothing)
@@ -122,10 +122,10 @@ def _own_id(name: str, old: str) -> str:
 
 
 FIGURES: dict[str, tuple[Callable[[Figure, Numbers], bool], tuple[float, float]]] = {
-    "staircase": (plots.staircase, (8.4, 2.9)),
-    "cliques": (plots.cliques, (8.4, 2.7)),
-    "database": (plots.database, (8.4, 6.4)),
-    "scores": (plots.scores, (8.4, 3.2)),
+    "staircase": (plots.staircase, (6.6, 2.7)),
+    "cliques": (plots.cliques, (6.6, 2.5)),
+    "database": (database_plot.database, (8.4, 6.4)),
+    "scores": (plots.scores, (6.6, 3.0)),
     "calibration": (plots.calibration, (4.1, 2.6)),
     "speech": (plots.speech, (4.1, 2.6)),
     "det": (plots.det, (4.1, 4.0)),

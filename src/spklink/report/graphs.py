@@ -1,9 +1,9 @@
 """The database as a picture: which cliques are drawn, as what, and where their speakers lie.
 
 Speakers are nodes and conversations of two are edges; a conversation of more or fewer listed people
-is a node of its own (a hub) with an edge to each. In a clique of very many conversations every
-speaker joins the nearest of the busiest speakers, and an edge is all conversations between two such
-circles.
+is a node of its own (a hub) with an edge to each. A clique of many conversations is a table of
+people, where an edge is all conversations of two; of very many people, every one joins the nearest
+of the busiest, and an edge is all conversations between two such circles.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ Ints = NDArray[np.int64]
 MOST_EDGES = 1500  # in all pictures together
 MOST_CLIQUES = 150
 FEW_OF_A_SIZE = 8
-MOST_IN_ONE = 600  # conversations; a larger clique is drawn as circles of speakers
-CIRCLES = 36
-MOST_LISTED = 5  # conversations named at an edge of circles
+MOST_IN_ONE = 600  # lines; a larger clique is a table
+MOST_LINES = 60  # of a clique that has more of them than two a speaker; beyond it is a table
+CIRCLES = 40
+MOST_LISTED = 6  # conversations named at a cell of a table
 MOST_HUBS = 80  # in one picture; a clique of more is drawn as circles
 MOST_PAIRED = 12  # listed people of whom every two are joined by an edge between circles
 Drawing = dict[str, Any]
@@ -124,7 +125,7 @@ def draw(results: Results, k: int) -> Drawing:
         "bits": None if results.seating is not None else significant(clique_bits(results)[k]),
         "resolvable": bool(cliques.resolvable[k]),
         "settled": int(settled(results)[members].sum()),
-        "circles": edges_of(results, k) > MOST_IN_ONE or hubs > MOST_HUBS,
+        "circles": _crowded(results, k) or hubs > MOST_HUBS,
         "hubs": hubs,
     }
     entries = ranges(table.listing.start[members], table.listing.counts[members])
@@ -135,6 +136,21 @@ def draw(results: Results, k: int) -> Drawing:
     if drawing["circles"]:
         return drawing | _circles(results, *_pairs(members, ends), names)
     return drawing | _people(results, members, names, ends)
+
+
+def _crowded(results: Results, k: int) -> bool:
+    """Whether lines would hide each other."""
+    lines = edges_of(results, k)
+    return lines > MOST_IN_ONE or lines > max(MOST_LINES, 2 * int(results.cliques.speakers[k]))
+
+
+def in_order(drawing: Drawing) -> list[int]:
+    """The nodes of a table, those with most conversations first."""
+    calls = [0] * len(drawing["nodes"])
+    for edge in drawing["edges"]:
+        for end in set(edge["ends"]):
+            calls[end] += edge["conversations"]
+    return sorted(range(len(calls)), key=lambda node: (-calls[node], node))
 
 
 def _of_two(results: Results, members: Ints) -> NDArray[np.bool_]:
@@ -204,7 +220,7 @@ def _circles(results: Results, members: Ints, ends: Ints, names: Ints) -> Drawin
                 "bits": None if results.seating is not None else significant(bits[rows].sum()),
                 "kind": _kind_of_bundle(share),
                 "suspicious": bool(suspicious[rows].any()),
-                "rows": [int(members[r]) for r in rows[:MOST_LISTED] if bits[r] > 1e-3],
+                "rows": [int(members[r]) for r in rows[:MOST_LISTED]],
             }
         )
     nodes = [

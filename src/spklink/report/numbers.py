@@ -22,9 +22,12 @@ from spklink.report.cues import cues
 from spklink.report.lists import lists
 from spklink.report.overview import asked, found, next_steps
 from spklink.report.provenance import provenance
-from spklink.report.recognizer import recognizer
+from spklink.report.recognizer import read_pairs, recognizer
 from spklink.report.results import Results
+from spklink.report.status import status
+from spklink.report.strength import as_json, bounds_of
 from spklink.runs.rows import METHODS
+from spklink.runs.weighed import Weighed
 from spklink.tables import read_cells
 from spklink.words import counted
 
@@ -40,33 +43,37 @@ KNOWLEDGE = {
 }
 
 
-def gather(results: Results) -> dict[str, Any]:
-    """Everything but the times."""
+def gather(results: Results, weighed: Weighed, scale: str | None = None) -> dict[str, Any]:
+    """Everything but the times; `scale`: the verbal one in which the strength is told."""
     drawn = graphs.drawings(results)
     shown = [edge for drawing in drawn for edge in graphs.marks(drawing)]
     chosen = details.choose(results, (m for edge in shown for m in edge["rows"]))
-    position = {m: n for n, m in enumerate(chosen)}
+    there = set(chosen)
     for edge in shown:
-        edge["rows"] = [position[m] for m in edge["rows"] if m in position]
+        edge["rows"] = [m + 1 for m in edge["rows"] if m in there]
+    compared = read_pairs(results, results.folder / "llrs.npz")
+    bounds = bounds_of(compared)
     return _all_finite(
         {
             "spklink": results.run["spklink"],
             "tracks": int(results.table.sides.counts.max()),
             "asked": asked(results),
             "found": found(results),
+            "status": status(results, bounds),
+            "strength": as_json(bounds, scale),
             "lists": lists(results),
             "next": next_steps(results),
             "staircase": None if results.solution is None else staircase(results),
             "database": {"by_size": graphs.by_size(results), "drawn": drawn},
-            "recognizer": recognizer(results),
+            "recognizer": recognizer(results, compared),
             "posterior": None if results.solution is None else posterior(results),
             "seating": None if results.seating is None else seating(results),
             "evaluation": None if results.evaluation is None else results.evaluation.as_json(),
             "tables": paper_tables(results),
-            "suspicious": details.suspicious(results),
+            "suspicious": details.suspicious(results, bounds, there, scale),
             "problems": problems(results),
             "methods": None if results.solution is None else methods(results),
-            "conversations": details.conversations(results, chosen),
+            "conversations": details.conversations(results, chosen, weighed, bounds, scale),
             "provenance": provenance(results),
         }
         | cues(results)

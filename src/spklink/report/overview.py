@@ -15,8 +15,8 @@ Numbers = dict[str, Any]
 
 def asked(results: Results) -> Numbers:
     table = results.table
-    means = "from their recordings" if results.linked else "from scores between their sides"
-    people = counted(len(table.speakers), "known speaker")
+    means = "from their recordings" if results.linked else "from scores between their channels"
+    people = counted(len(table.speakers), "known person", several="known people")
     if table.plain:
         question = (
             f"Who is on which channel of {counted(len(table), 'two-channel conversation')} "
@@ -24,7 +24,7 @@ def asked(results: Results) -> Numbers:
         )
     else:
         question = (
-            f"Who is on which of {counted(len(table.sides), 'track')} of "
+            f"Who is on which of {counted(len(table.sides), 'channel')} of "
             f"{counted(len(table), 'conversation')} that list {people}, {means}?"
         )
     return {"sentence": question, "command": command(results.run)}
@@ -62,8 +62,8 @@ def _sentence(results: Results, told: Numbers) -> str:
     total = told["tracks"] if of_tracks else told["conversations"]
     settled = told["decisions"]["settled"] if of_tracks else told["settled"]
     sentence = (
-        f"{settled:,} of {counted(total, 'track' if of_tracks else 'conversation')} "
-        f"{'is' if 1 in (settled, total) else 'are'} settled at 99 % or more"
+        f"{settled:,} of {counted(total, 'channel' if of_tracks else 'conversation')} "
+        f"{'is' if 1 in (settled, total) else 'are'} sure at 99 % or more"
     )
     if results.seating is not None:
         wrong = told["wrong_lists"]
@@ -82,19 +82,19 @@ def _five(results: Results, told: Numbers) -> list[Numbers]:
     def one(label: str, value: int | None, *, alarm: bool = False, to: str = "") -> Numbers:
         return {"label": label, "value": value, "alarm": alarm, "to": to}
 
-    five = [one("conversations", told["conversations"]), one("speakers", told["speakers"])]
+    five = [one("conversations", told["conversations"]), one("people", told["speakers"])]
     if results.solution is None:
-        five.append(one("tracks", told["tracks"]))
-        five.append(one("tracks settled at 99 % or more", told["decisions"]["settled"]))
+        five.append(one("channels", told["tracks"]))
+        five.append(one("channels sure at 99 % or more", told["decisions"]["settled"]))
     else:
-        five.append(one("conversations settled at 99 % or more", told["settled"]))
-        five.append(one("cliques unresolvable by voice", told["unresolvable"]))
+        five.append(one("conversations sure at 99 % or more", told["settled"]))
+        five.append(one("groups that no voice can tell apart", told["unresolvable"]))
     if results.seating is not None:
-        label = "misfits: lists, channels and names to look at"
+        label = "contradictions: lists, channels, names to look at"
         return [*five, one(label, told["misfits"], alarm=told["misfits"] > 0, to="misfits")]
     if told["suspicious"] is None:
-        return [*five, one("suspicious: no claims were given to check", None)]
-    return [*five, one("suspicious claims", told["suspicious"], alarm=told["suspicious"] > 0)]
+        return [*five, one("claims contradicted: none were given to check", None)]
+    return [*five, one("claims contradicted", told["suspicious"], alarm=told["suspicious"] > 0)]
 
 
 def interval(low: float, high: float) -> str:

@@ -17,31 +17,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from spklink.report import clique_svg, seats
+from spklink.report import clique_svg, page_tables, seats
+from spklink.report.cells import SENTENCES, cell, cell_class, is_text, length, signed, stacks
 from spklink.report.figures import for_page
-from spklink.words import counted, for_screen, printable, readable
+from spklink.report.glossary import DECISION_WORDS, GLOSSARY, HEADINGS
+from spklink.report.strength import rounded_to_sum
+from spklink.words import chance_text, counted, for_screen, printable, readable
 
 HERE = Path(__file__).parent
 LONGEST = 80  # letters of a name that are shown at once
 MOST_SAID = 400  # letters of a sentence with names in it
-PERCENT = {
-    *("EER", "E", "E, paper", "settled at 99 %", "mean probability", "targets above"),
-    *("right, low end", "right, high end", "predicted right", "observed right"),
-    *("95 % band, low end", "95 % band, high end", "non-targets above", "false alarms", "misses"),
-    *("best from", "best to"),
-}
-DECIMALS = {
-    **dict.fromkeys(("bits", "F", "recalibrated", "bits open", "open bits a conversation"), 4),
-    **dict.fromkeys(("bits, paper", "F, paper", "recalibrated, paper", "mean size"), 3),
-    **dict.fromkeys(("best factor", "best factor, paper", "expected wrong"), 2),
-    **dict.fromkeys(("of these expected wrong", "expected wrong cliques", "seconds"), 2),
-}  # digits after the point, as the paper prints them
-KNOWN_MEASURES = {
-    *("conversations", "by_size", "resolvable", "at_least_two", "all"),
-    *("expected_clique_errors", "expected_clique_errors_low", "expected_clique_errors_high"),
-    *("reliability", "seats"),
-}
-NOBODY = (-1, -2)  # someone else, and nobody: a track that cannot be used
+LEAST_CERTAIN = 40  # conversations told where lists are doubted
 Numbers = dict[str, Any]
 Table = dict[str, Any]
 
@@ -51,24 +37,31 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     names = Names()
-    css, js = (_own("page.css"), _own("page.js"))
+    css, js = (own_file("page.css"), own_file("page.js"))
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        finalize=_visible,
+        finalize=visible,
     )
     environment.globals |= {
         "name": names.show,
         "short": lambda text: shortened(readable(text)),
         "cell": lambda value, column="": (
-            names.show(value) if isinstance(value, str) else cell(value, column)
+            cell(value, column)
+            if not isinstance(value, str)
+            else (names.text if column in SENTENCES else names.show)(value)
         ),
-        "percent": percent,
-        "about": about,
+        "chance": chance_text,
         "signed": signed,
-        "figure_text": figure_text,
+        "heading": lambda text: HEADINGS.get(text, text),
+        "decision_word": lambda word: DECISION_WORDS.get(word, word),
+        "decision": decision,
+        "exchanged": exchanged,
+        "weighed": weighed,
+        "length": length,
+        "stacks": stacks,
         "plural": counted,
         "left": is_text,
         "cell_class": cell_class,
@@ -79,27 +72,31 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         n=numbers,
         svg=figures,
         gallery=gallery(numbers["database"]["drawn"]),
-        drawn_table=drawn_table(numbers["database"]["drawn"]),
-        reliability_table=reliability_table(numbers["evaluation"]),
-        more_measures=more_measures(numbers["evaluation"]),
+        drawn_table=page_tables.drawn_table(numbers["database"]["drawn"]),
+        reliability_table=page_tables.reliability_table(numbers["evaluation"]),
+        more_measures=page_tables.more_measures(numbers["evaluation"]),
         measured_seats=seats.measured(numbers["evaluation"]),
-        settings_table=settings_table(numbers["provenance"]),
-        inputs_table=inputs_table(numbers["provenance"]),
-        times_tables=times_tables(numbers["times"]),
+        settings_table=page_tables.settings_table(numbers["provenance"]),
+        versions_table=page_tables.versions_table(numbers["provenance"]),
+        glossary=dict(sorted(GLOSSARY.items(), key=lambda item: item[0].lower())),
+        least_certain=LEAST_CERTAIN,
+        drawing_text=drawing_text(numbers["database"]["drawn"]),
+        inputs_table=page_tables.inputs_table(numbers["provenance"]),
+        times_tables=page_tables.times_tables(numbers["times"]),
         css=css,
         js=js,
         policy=policy(css, js),
         # Called where the template ends: only there is it known which names were cut.
-        data=lambda: embedded(data_of(numbers["conversations"], names.long)),
+        data=lambda: embedded(names.long),
     )
 
 
-def _visible(value: Any) -> Any:
+def visible(value: Any) -> Any:
     """Whatever text the template puts out, so that no place can be forgotten."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _own(file: str) -> Markup:
+def own_file(file: str) -> Markup:
     return Markup((HERE / file).read_text(encoding="utf-8").strip())
 
 
@@ -149,105 +146,32 @@ def embedded(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
 
 
-def data_of(conversations: list[Numbers], long: list[str]) -> Numbers:
-    """What the details need, every name once and as it is shown."""
-    place: dict[str, int] = {}
-
-    def at(text: str) -> int:
-        return place.setdefault(text, len(place))
-
-    def tracks(row: Numbers) -> list[list[Any]]:
-        return [
-            [
-                one["track"] if one["track"].isdecimal() else at(one["track"]),
-                NOBODY[one["decision"] == "unusable"]
-                if one["speaker"] is None
-                else at(one["speaker"]),
-                *(one[key] for key in ("probability", "low", "high", "decision")),
-            ]
-            for one in row["tracks"]
-        ]
-
-    rows = [
-        [
-            at(row["conversation"]),
-            [at(speaker) for speaker in row.get("speakers", [])],
-            *(row[key] for key in ("probability", "low", "high", "clique", "kind")),
-            int(row["suspicious"]),
-            row.get("speech_seconds", 0),
-            row.get("marks", 0),
-            [[at(e["with"]), at(e["speaker"]), e["bits"]] for e in row["evidence"]],
-            tracks(row) if "tracks" in row else 0,
-            [
-                [
-                    at(one["speaker"]),
-                    *(one[key] for key in ("status", "probability", "low", "high")),
-                ]
-                for one in row.get("listed", [])
-            ],
-            [[at(one["cue"]), one["bits"]] for one in row.get("cues", [])],
-        ]
-        for row in conversations
-    ]
-    return {"names": [readable(text) for text in place], "rows": rows, "long": long}
+def decision(row: Numbers) -> str:
+    """What to do about a conversation, in a word."""
+    if row["given"]:
+        return "known beforehand"
+    kinds = [one["decision"] for one in row.get("tracks", [])]
+    for kind in ("misfit", "unusable"):
+        if kind in kinds:
+            return DECISION_WORDS[kind]
+    return DECISION_WORDS[row["kind"]]
 
 
-def cell(value: Any, column: str = "") -> str:
-    """A value as a person reads it; '–' where there is none."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return " to ".join(dict.fromkeys(cell(v, column) for v in value))  # equal ends once
-    if isinstance(value, int):
-        return f"{value:,}"
-    if column in PERCENT:
-        return percent(value)
-    if column in DECIMALS:
-        return f"{value:.{DECIMALS[column]}f}"
-    return figure_text(value)
+def exchanged(row: Numbers) -> bool:
+    """Whether the other possibility is that the two people have changed places."""
+    now = row.get("speakers") or [one["speaker"] for one in row.get("tracks", [])]
+    return len(now) == 2 and None not in now and row["against"] == now[::-1]
 
 
-def figure_text(value: float) -> str:
-    if value == 0.0:
-        return "0"
-    if abs(value) >= 1000.0:
-        return f"{value:,.1f}"
-    return f"{value:.4f}" if abs(value) >= 0.0001 else f"{value:.2g}"
-
-
-def percent(value: float | None) -> str:
-    """Per cent with as many digits as it takes not to say 100 of what is less."""
-    if value is None:
-        return "–"
-    for digits in range(1, 8, 2):
-        text = f"{100.0 * value:.{digits}f}"
-        if float(text) < 100.0 or value >= 1.0:
-            return f"{text} %"
-    return "over 99.99999 %"
-
-
-def about(value: float) -> str:
-    """Per cent where a few digits will do."""
-    if value > 0.9994:
-        return "over 99.9 %"
-    return "under 0.1 %" if value < 0.0005 else percent(value)
-
-
-def signed(bits: float) -> str:
-    return f"{'−' if bits < 0 else '+'}{abs(bits):.3g}"
-
-
-def is_text(table: Table, column: int) -> bool:
-    """Whether a column holds words: they stand left, numbers right."""
-    return any(isinstance(row[column], str) for row in table["rows"])
-
-
-def cell_class(table: Table, column: int, printed: tuple[str, ...]) -> Markup:
-    if table["columns"][column] in printed:
-        return Markup(' class="printed"')
-    return Markup(' class="t"') if is_text(table, column) else Markup("")
+def weighed(row: Numbers) -> Numbers:
+    """The evidence with the digits that are shown, which add up."""
+    pieces = row["evidence"]
+    if not pieces:
+        return {"rows": []}
+    values, total = rounded_to_sum([*(one["log10"] for one in pieces), row["before"]])
+    rows = [pair for pair in zip(pieces, values, strict=False) if pair[1]]
+    strength = round(total - values[-1], 2)
+    return {"rows": rows, "strength": strength, "before": values[-1], "total": total}
 
 
 def with_text(key: str, svg: str, label: str, caption: str) -> Markup:
@@ -261,101 +185,36 @@ def with_text(key: str, svg: str, label: str, caption: str) -> Markup:
     return head.format(key, Markup(box + ">"), label, caption) + Markup(rest)
 
 
+def drawing_text(drawn: list[Numbers]) -> str:
+    """What dots, lines, squares and cells are, of the kinds that there are."""
+    told = []
+    if any(not one["circles"] for one in drawn):
+        hubs = any(one["hubs"] for one in drawn)
+        told.append(
+            "A dot is a person, a line between two a conversation of the two"
+            + (", a square a conversation with lines to the people it lists." if hubs else ".")
+        )
+    if any(one["circles"] for one in drawn):
+        told.append("In a table of people a cell is all conversations of the two.")
+    return " ".join(told)
+
+
 def gallery(drawn: list[Numbers]) -> list[Numbers]:
     """Drawn cliques in groups of one size, the largest first."""
     groups = []
     for size, members in groupby(drawn, key=lambda one: one["conversations"]):
         cliques = list(members)
         note = ""
-        if cliques[0]["circles"]:
+        if any(node["speakers"] > 1 for one in cliques for node in one["nodes"]):
             note = (
-                "Too large for every speaker: a dot is a speaker of many conversations with all "
-                "to whom it is the nearest, a line all conversations between two such circles, "
-                "coloured by its most doubtful hundredth."
+                "Too large for every person: a row is somebody of many conversations with all to "
+                "whom he is the nearest; a cell is coloured by its most doubtful hundredth."
             )
         groups.append(
             {
-                "title": counted(size, "conversation") + (" a clique" if len(cliques) > 1 else ""),
+                "title": counted(size, "conversation") + (" a group" if len(cliques) > 1 else ""),
                 "note": note,
                 "graphs": [clique_svg.graph(one) for one in cliques],
             }
         )
     return groups
-
-
-def drawn_table(drawn: list[Numbers]) -> Table:
-    named = {"bits": "bits open"}
-    keys = [*("clique", "conversations", "speakers", "settled", "bits", "resolvable")]
-    if all(one["bits"] is None for one in drawn):
-        keys.remove("bits")
-    return {
-        "columns": [named.get(key, key) for key in keys],
-        "rows": [[one[key] for key in keys] for one in drawn],
-    }
-
-
-def reliability_table(evaluation: Numbers | None) -> Table:
-    keys = ("predicted", "observed", "observed_low", "observed_high")
-    columns = ["of", "from", "to", "count", "predicted right", "observed right"]
-    measured = evaluation or {}
-    kinds = [("cliques", measured), ("conversations", measured.get("marginals", {}))]
-    return {
-        "columns": [*columns, "95 % band, low end", "95 % band, high end"],
-        "rows": [
-            [kind, row["low"], row["high"], row[kind], *(row[key] for key in keys)]
-            for kind, part in kinds
-            for row in part.get("reliability", [])
-        ],
-    }
-
-
-def more_measures(evaluation: Numbers | None) -> Table:
-    """Whatever else `evaluate` measures, one level deep."""
-    rows = []
-    for name, value in (evaluation or {}).items():
-        if name in KNOWN_MEASURES:
-            continue
-        parts = value.items() if isinstance(value, dict) else [("", value)]
-        for part, figure in parts:
-            if not isinstance(figure, dict) and not holds_rows(figure):
-                rows.append([f"{name} {part}".strip().replace("_", " "), figure])
-    return {"columns": ["measure", "value"], "rows": rows}
-
-
-def holds_rows(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
-
-
-def settings_table(provenance: Numbers) -> Table:
-    rows: list[list[Any]] = [["spklink", provenance["spklink"]]]
-    rows += [[name, value] for name, value in provenance["versions"].items()]
-    rows.append(["seed", str(provenance["seed"])])
-    for name, value in provenance["settings"].items():
-        parts = value.items() if isinstance(value, dict) else [("", value)]
-        rows += [[f"{name} {part}".strip().replace("_", " "), plain(v)] for part, v in parts]
-    return {"columns": ["", "value"], "rows": rows}
-
-
-def plain(value: Any) -> str:
-    return "–" if value is None else str(value)
-
-
-def inputs_table(provenance: Numbers) -> Table:
-    rows = [
-        [name, given["file"], given["sha256"]]
-        for part in ("inputs", "report_inputs")
-        for name, given in provenance[part].items()
-    ]
-    return {"columns": ["", "file", "SHA-256"], "rows": rows}
-
-
-def times_tables(times: Numbers) -> list[Table]:
-    parts = [("The run", times["run"]), ("This report", times["report"])]
-    tables = []
-    for title, part in parts:
-        if part:
-            rows = [[stage, seconds] for stage, seconds in part["seconds"].items()]
-            if part["peak_memory_bytes"] is not None:
-                rows.append(["peak memory, MB", round(part["peak_memory_bytes"] / 1e6, 1)])
-            tables.append({"title": title, "columns": ["stage", "seconds"], "rows": rows})
-    return tables

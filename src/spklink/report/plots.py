@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from spklink.report.graphs import layout
+from spklink.report.glossary import HEADINGS
 
 Numbers = dict[str, Any]
 Figure = Any
 INK, MUTED, GRID, PAPER = "#1d2126", "#5f6770", "#dfe3e8", "#fdfdfc"
 BLUE, SKY, AMBER, RED, GREEN = "#0072b2", "#56b4e9", "#e69f00", "#d55e00", "#009e73"
+FEWEST = 3  # points or bars: fewer are told by a table
 KIND_COLOURS = {
     "settled": BLUE,
     "likely": SKY,
@@ -56,16 +57,23 @@ def staircase(figure: Figure, numbers: Numbers) -> bool:
     for y, b, c, (low, high) in zip(place, bits, f, ends, strict=True):
         exact = f"{low:,.2f}" == f"{high:,.2f}"
         label = f"{b:,.2f} bits" if exact else f"{low:,.2f} to {high:,.2f} bits"
-        label += f", F = {_short(c)}" if exact else f", F about {_short(c)}"
+        label += f", F {_equals(c, exact)}"
         axes.annotate(label, (b, y), (5, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set_xlabel("bits not known about who speaks where")
     axes.grid(visible=False, axis="y")
     return True
 
 
+def _equals(value: float | None, exact: bool) -> str:
+    text = _short(value)
+    return text if text.startswith("under") else f"{'=' if exact else 'about'} {text}"
+
+
 def _short(value: float | None) -> str:
     if value is None:
         return "∞"
+    if 0.0 < value < 0.0005:
+        return "under 0.001"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -84,63 +92,26 @@ def _no_ticks() -> Any:
 
 def cliques(figure: Figure, numbers: Numbers) -> bool:
     table = numbers["database"]["by_size"]
-    if len(table["rows"]) < 2:
+    if len(table["rows"]) < FEWEST:
         return False
     names, count = (_column(table, name) for name in table["columns"][:2])
     alone = np.array(_column(table, "unresolvable cliques"))
     axes = figure.subplots()
     place = np.arange(len(names))
-    axes.bar(place, np.array(count) - alone, color=BLUE, label="resolvable", width=0.7)
+    axes.bar(place, np.array(count) - alone, color=BLUE, label="voices can tell", width=0.7)
     bottom = np.array(count) - alone
-    axes.bar(place, alone, bottom=bottom, color=AMBER, label="unresolvable", width=0.7)
+    axes.bar(place, alone, bottom=bottom, color=AMBER, label="no voice can tell", width=0.7)
     for x, n in zip(place, count, strict=True):
         axes.text(x, n, f"{n:,}", ha="center", va="bottom", fontsize=8.5)
     axes.set_xticks(place, names, rotation=45 if len(names) > 10 else 0)
-    axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
+    axes.set_xlim(-0.8, len(names) - 0.2)
     axes.set_ylim(0.0, 1.15 * max(count))
-    axes.set_xlabel("conversations a clique")
-    axes.set_ylabel("cliques")
+    axes.set_xlabel("conversations a group")
+    axes.set_ylabel("groups")
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.grid(visible=False, axis="x")
     axes.legend()
     return True
-
-
-def database(figure: Figure, numbers: Numbers) -> bool:
-    """The drawn cliques side by side; the page has the same with details to each conversation."""
-    drawn = numbers["database"]["drawn"][:40]
-    if not drawn:
-        return False
-    axes = figure.subplots()  # one for all: forty would take seconds
-    axes.set_axis_off()
-    axes.set_aspect("equal")
-    wide = min(len(drawn), 1 if drawn[0]["conversations"] > 60 else 8)
-    for k, drawing in enumerate(drawn):
-        _graph(axes, drawing, 1.3 * np.array([k % wide, k // wide]))
-    axes.autoscale_view()
-    axes.invert_yaxis()
-    return True
-
-
-def _graph(axes: Any, drawing: Numbers, corner: Any) -> None:
-    from matplotlib.collections import LineCollection
-
-    place = layout(drawing) + corner
-    ends = np.array([edge["ends"] for edge in drawing["edges"]], np.int64)
-    share = np.array([edge["conversations"] for edge in drawing["edges"]], float)
-    share /= share.max(initial=1.0)
-    colours = [KIND_COLOURS[edge["kind"]] for edge in drawing["edges"]]
-    widths = 0.8 + 3.0 * share if drawing["circles"] else 1.2
-    lines = place[ends] if len(ends) else []
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=widths, zorder=1))
-    people = np.array([node["speakers"] for node in drawing["nodes"]])
-    size = (
-        12.0 + 120.0 * people / people.max() if drawing["circles"] else np.full(len(people), 12.0)
-    )
-    hub = people == 0
-    axes.scatter(*place[~hub].T, s=size[~hub], color=INK, zorder=2, linewidths=0)
-    hubs = [KIND_COLOURS[node["kind"]] for node in drawing["nodes"] if not node["speakers"]]
-    axes.scatter(*place[hub].T, s=size[hub], c=hubs, marker="s", zorder=2, linewidths=0)
 
 
 def scores(figure: Figure, numbers: Numbers) -> bool:
@@ -169,11 +140,11 @@ def _histogram(axes: Any, table: Numbers) -> None:
             color=CLASS_COLOURS[name],
             alpha=None if by_key else 0.55,
             linewidth=1.6,
-            label=name,
+            label=HEADINGS.get(name, name),
         )
     axes.set_ylabel("share of the class")
     axes.set_ylim(bottom=0.0)
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=8)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.06, 1.0), ncols=1, fontsize=8)
 
 
 def speech(figure: Figure, numbers: Numbers) -> bool:
@@ -187,8 +158,8 @@ def speech(figure: Figure, numbers: Numbers) -> bool:
     if unused.any():
         axes.stairs(used + unused, edges, baseline=used, fill=True, color=RED, label="not used")
         axes.legend()
-    axes.set_xlabel("seconds of speech a side")
-    axes.set_ylabel("sides")
+    axes.set_xlabel("seconds of speech a channel")
+    axes.set_ylabel("channels")
     axes.set_ylim(bottom=0.0)
     axes.set_xlim(left=0.0)
     return True
@@ -197,7 +168,7 @@ def speech(figure: Figure, numbers: Numbers) -> bool:
 def calibration(figure: Figure, numbers: Numbers) -> bool:
     found = numbers["recognizer"]["calibration"]
     steps = found["history"] if found is not None else {"rows": []}
-    if len(steps["rows"]) < 2 or "scale" not in steps["columns"]:
+    if len(steps["rows"]) < FEWEST + 1 or "scale" not in steps["columns"]:
         return False
     rounds, scale = (_column(steps, name) for name in ("round", "scale"))
     axes = figure.subplots()
@@ -238,8 +209,8 @@ def tippett(figure: Figure, numbers: Numbers) -> bool:
         return False
     axes = figure.subplots()
     at = _column(table, "log-likelihood-ratio")
-    axes.step(at, _column(table, "targets above"), color=BLUE, label="targets")
-    axes.step(at, _column(table, "non-targets above"), color=AMBER, label="non-targets")
+    axes.step(at, _column(table, "targets above"), color=BLUE, label="same person")
+    axes.step(at, _column(table, "non-targets above"), color=AMBER, label="different people")
     axes.axvline(0.0, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
     axes.set_xlabel("log-likelihood-ratio")
     axes.set_ylabel("share above")
@@ -252,11 +223,11 @@ def reliability(figure: Figure, numbers: Numbers) -> bool:
     """Answers by their probability; bins and 95 % bands as `evaluate` gives them."""
     measured = numbers["evaluation"] or {}
     kinds = [
-        ("cliques", measured.get("reliability"), BLUE, "o"),
+        ("groups", measured.get("reliability"), BLUE, "o"),
         ("conversations", measured.get("marginals", {}).get("reliability"), AMBER, "s"),
     ]
     kinds = [kind for kind in kinds if kind[1]]
-    if not kinds:
+    if max((len(kind[1]) for kind in kinds), default=0) < FEWEST:
         return False
     axes = figure.subplots()
     axes.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -284,7 +255,7 @@ def certainty(figure: Figure, numbers: Numbers) -> bool:
     """Conversations, or tracks, by the probability of what is said of them."""
     of_bits = numbers["posterior"] is not None
     table = numbers["posterior" if of_bits else "seating"]["maximum"]
-    if not table["rows"]:
+    if len(table["rows"]) < FEWEST:
         return False
     axes = figure.subplots()
     counted = "conversations" if of_bits else "tracks"
@@ -294,7 +265,7 @@ def certainty(figure: Figure, numbers: Numbers) -> bool:
         axes.text(x, n, f"{n:,}", ha="center", va="bottom", fontsize=8.5)
     names = [f"{100 * row[0]:g}–{100 * row[1]:g}" for row in table["rows"]]
     axes.set_xticks(place, names, fontsize=8.5, rotation=30 if len(names) > 6 else 0)
-    axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
+    axes.set_xlim(-0.8, len(names) - 0.2)
     axes.set_ylim(0.0, 1.12 * max(count))
     axes.set_xlabel("probability of the assignment, %")
     axes.set_ylabel(counted)
@@ -305,7 +276,7 @@ def certainty(figure: Figure, numbers: Numbers) -> bool:
 def errors(figure: Figure, numbers: Numbers) -> bool:
     """Wrong conversations, expected and observed, by probability; only with a key."""
     table = (numbers["posterior"] or {"maximum": {"rows": []}})["maximum"]
-    if not table["rows"] or "observed wrong" not in table["columns"]:
+    if len(table["rows"]) < FEWEST or "observed wrong" not in table["columns"]:
         return False
     expected, seen = _column(table, "of these expected wrong"), _column(table, "observed wrong")
     if max(*expected, *seen) < 0.01:  # an empty picture
@@ -316,7 +287,7 @@ def errors(figure: Figure, numbers: Numbers) -> bool:
     axes.bar(place + 0.19, seen, color=RED, width=0.36, label="observed")
     names = [f"{100 * row[0]:g}–{100 * row[1]:g}" for row in table["rows"]]
     axes.set_xticks(place, names, fontsize=8.5, rotation=30 if len(names) > 6 else 0)
-    axes.set_xlim(-0.8, max(len(names), 4) - 0.2)
+    axes.set_xlim(-0.8, len(names) - 0.2)
     axes.set_xlabel("probability of the assignment, %")
     axes.set_ylabel("wrong conversations")
     axes.set_ylim(0.0, max(1.0, 1.15 * max(*expected, *seen)))
@@ -328,7 +299,7 @@ def errors(figure: Figure, numbers: Numbers) -> bool:
 def sizes(figure: Figure, numbers: Numbers) -> bool:
     """How certainty grows with the size of a clique."""
     table = (numbers["posterior"] or {"by_size": {"rows": []}})["by_size"]
-    if len(table["rows"]) < 2:
+    if len(table["rows"]) < FEWEST:
         return False
     axes = figure.subplots()
     size = _column(table, "mean size")
@@ -338,7 +309,7 @@ def sizes(figure: Figure, numbers: Numbers) -> bool:
         axes.xaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
     else:
         axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("conversations a resolvable clique")
+    axes.set_xlabel("conversations a group")
     axes.set_ylabel("open bits a conversation")
     axes.set_ylim(bottom=0.0)
     return True

@@ -15,7 +15,8 @@ from spklink.options import Option, command_words, plain
 from spklink.recognizers.table import is_network
 from spklink.report.results import Results
 from spklink.runs.stages import Stages
-from spklink.settings import COMMANDS, recognizers
+from spklink.settings import COMMANDS
+from spklink.shared_options import recognizers
 
 Run = dict[str, Any]  # the content of run.json
 TIMINGS = {"seconds": Each(float), "peak_memory_bytes": (int, None)}
@@ -25,6 +26,7 @@ def provenance(results: Results) -> dict[str, Any]:
     run = results.run
     return {
         "command": command(run),
+        "of": run["command"],
         "notes": notes(run),
         "spklink": run["spklink"],
         "versions": run["versions"],

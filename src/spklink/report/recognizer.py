@@ -18,6 +18,7 @@ from spklink.arrays import sums
 from spklink.database.links import candidates
 from spklink.database.sides import certainly_different
 from spklink.posterior.posterior import Options
+from spklink.report.glossary import NAMES
 from spklink.report.results import Results
 from spklink.scores.files import Collector
 from spklink.scores.files import read_pairs as read_side_scores
@@ -55,9 +56,9 @@ class Pairs:
         return {name: both for name, both in found.items() if both[1].sum() > 0.0}
 
 
-def recognizer(results: Results) -> dict[str, Any]:
-    """Everything about scores: histograms, measures and curves, speech, calibration."""
-    after = read_pairs(results, results.folder / "llrs.npz")
+def recognizer(results: Results, after: Pairs) -> dict[str, Any]:
+    """Everything about scores: histograms, measures and curves, speech, calibration. `after`: the
+    log-likelihood-ratios."""
     files = [("log-likelihood-ratios", after)]
     if results.calibration is not None:
         files.insert(0, ("scores", read_pairs(results, results.folder / "scores.npz")))
@@ -218,12 +219,15 @@ def calibration(results: Results) -> dict[str, Any] | None:
     if results.calibration is None:
         return None
     plain = [
-        [name.replace("_", " "), value]
+        [
+            NAMES.get(name, name.replace("_", " ")),
+            NAMES.get(value, value) if isinstance(value, str) else value,
+        ]
         for name, value in results.calibration.items()
         if isinstance(value, str | int | float | bool) or value is None
     ]
     return {
-        "values": {"columns": ["", "value"], "rows": plain},
+        "values": {"columns": ["what", "value"], "rows": plain},
         "history": _history(results.calibration.get("history")),
     }
 

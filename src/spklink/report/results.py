@@ -83,14 +83,17 @@ class Results:
     def decided(self) -> list[str]:
         """(sides,) what to do about each track, of the answer in full."""
         assert self.seating is not None
-        return decisions(self.seating, None if self.speech is None else self.speech.usable)
+        return decisions(self.seating, self._told)
 
     def summary(self) -> dict[str, Any]:
         found = {} if self.solution is None else summary(self.table, self.solution)
         if self.seating is not None:
-            usable = None if self.speech is None else self.speech.usable
-            found |= seating_summary(self.seating, usable, self.misfits)
+            found |= seating_summary(self.seating, self._told, self.misfits)
         return found
+
+    @property
+    def _told(self) -> NDArray[np.bool_] | None:
+        return self.evidence.told(None if self.speech is None else self.speech.usable)
 
     def usable(self) -> NDArray[np.bool_]:
         """(sides,) which were used."""

@@ -1,13 +1,9 @@
 """The answer in full, conversation by conversation: who is on each track, how surely, what to do
 about it, and whether the people who are listed are there at all.
-
-Evidence is given a link at a time, in bits: how much the voice on the person's track, or on the
-nearest one where he is absent, speaks for being his voice in another conversation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -16,14 +12,13 @@ from numpy.typing import NDArray
 
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.seating import STRANGER, Seating
+from spklink.report.glossary import DECISION_WORDS
 from spklink.report.results import Results
 from spklink.runs.rows import CERTAIN, DECISIONS, POSSIBLE, UNUSABLE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Table = dict[str, Any]
-LN2 = float(np.log(2.0))
-Found = tuple[float, int, int]  # bits, the other conversation, the person
 
 
 def doubt(seating: Seating) -> Floats:
@@ -95,33 +90,6 @@ def listed_people(results: Results, m: int) -> list[dict[str, Any]]:
     ]
 
 
-def evidence(results: Results, chosen: Iterable[int]) -> dict[int, list[Found]]:
-    """All links of some conversations with where the person is in the other one."""
-    assert results.seating is not None
-    return {m: _of_call(results.seating, m) for m in chosen}
-
-
-def _of_call(seating: Seating, m: int) -> list[Found]:
-    seats, place, table = seating.seats, seating.beliefs.place, seating.table
-    slots, tracks = seats.slots, seats.layout.tracks
-    found: list[Found] = []
-    for e in range(*table.listing.of(m).indices(len(table.people))[:2]):
-        here = np.arange(slots.start[e], slots.start[e + 1])
-        other, link = slots.other[here], slots.link[here]
-        there = place[other] < tracks[seats.node[other]]
-        here, other, link = here[there], other[there], link[there]
-        if not len(here):
-            continue
-        own, far = int(tracks[m]), tracks[seats.node[other]]
-        track = np.arange(own)[:, None]
-        step = np.where(slots.later[here], place[other] * own + track, track * far + place[other])
-        bits = seats.weight[link] * seats.llr[seats.offset[link] + step] / LN2
-        at = place[e] if place[e] < own else int(np.argmax(bits.sum(axis=1)))
-        calls, who = seats.node[other].tolist(), int(table.people[e])
-        found += [(float(b), j, who) for b, j in zip(bits[at], calls, strict=True)]
-    return found
-
-
 def by_probability(results: Results, edges: tuple[float, ...]) -> Table:
     """Tracks that were used, by the probability of who is said to be on them."""
     assert results.seating is not None
@@ -144,7 +112,7 @@ def by_decision(results: Results) -> Table:
         "misfit": "the list is more probably wrong than right: look at it first",
         "unusable": "its sound says nothing, so it gets no name",
     }
-    count = [[name, results.decided.count(name), means[name]] for name in DECISIONS]
+    count = [[DECISION_WORDS[name], results.decided.count(name), means[name]] for name in DECISIONS]
     return {"columns": ["decision", "tracks", "what it means"], "rows": count}
 
 
@@ -171,13 +139,13 @@ def measured(evaluation: Table | None) -> list[Table]:
     named = [
         ["named", tracks["named"], tracks["wrong_named"]],
         ["someone else", tracks["strangers"], tracks["wrong_strangers"]],
-        ["settled", tracks["settled"], tracks["wrong_settled"]],
+        ["sure", tracks["settled"], tracks["wrong_settled"]],
     ]
     return [
-        {"title": "Tracks", "columns": ["tracks", "number", "wrong"], "rows": named},
+        {"title": "Channels", "columns": ["tracks", "number", "wrong"], "rows": named},
         {
             "title": "Who is there, and which lists are wrong",
-            "columns": ["", "number", "so", "expected", "errors at .5", "expected errors"],
+            "columns": ["what", "number", "so", "expected", "errors at .5", "expected errors"],
             "rows": [
                 [
                     "a listed person is there" if name == "people" else "a list is wrong",
@@ -188,7 +156,7 @@ def measured(evaluation: Table | None) -> list[Table]:
                 for name, part, count in so
             ],
         },
-        _reliable("Answers about tracks: as often right as they say?", tracks, "tracks", " right"),
+        _reliable("Channels: as often right as they say?", tracks, "tracks", " right"),
         _reliable("Lists: as often wrong as they say?", found["lists"], "lists"),
     ]
 

@@ -1,4 +1,4 @@
-"""Write the report of a results folder: report.html, report.json and figures/."""
+"""Write the report of a results folder: report.html, report.json, appendix.csv and figures/."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from spklink.measures.evaluation import Evaluation
 from spklink.report.results import read_results
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
-from spklink.tables import Table, aside, write_bytes, write_json
+from spklink.tables import Table, aside, write_bytes, write_csv, write_json
 
 FOLDER, NUMBERS, PAGE = "figures", "report.json", "report.html"
+APPENDIX_FILE = "appendix.csv"
 
 
 def write_report(
@@ -22,15 +23,19 @@ def write_report(
     evaluation: Evaluation | None = None,
     key: Table | None = None,
     claimed: Table | None = None,
+    verbal: str | None = None,
     workers: int | None = None,
     stages: Stages | None = None,
 ) -> Path:
-    """Write report.html, report.json and figures/ into a results folder; returns the page.
+    """Write report.html, report.json, appendix.csv and figures/ into a results folder; returns the
+    page. `verbal` is a scale that says in words how strong evidence is: enfsi.
 
     A run that is at hand gives its `result`, and its `evaluation` against the key, so that nothing
     is computed twice.
     """
     from spklink.report import figures, numbers, page, provenance
+    from spklink.report.evidence import APPENDIX, appendix_rows
+    from spklink.runs.weighed import weigh
 
     folder, own = Path(out), Stages()
     if stages is not None:
@@ -45,13 +50,16 @@ def write_report(
         stages=own,
     )
     with own.stage("gathering the numbers"):
-        found = numbers.gather(results)
+        weighed = weigh(results.evidence, results.solution, results.seating)
+        found = numbers.gather(results, weighed, verbal)
     with aside(folder, older_than_days=1.0) as new:  # a run may be writing its results here
         with own.stage("drawing the figures"):
             drawn = figures.draw_all(found)
             write_figures(new / FOLDER, drawn)
         found["times"] = provenance.times(results, own)
         text = page.render(found, {name: svg for name, (svg, _) in drawn.items()})
+        safe = bool(results.run["options"].get("safe_csv"))
+        write_csv(new / APPENDIX_FILE, APPENDIX, appendix_rows(results, weighed), safe=safe)
         write_json(new / NUMBERS, found)
         write_bytes(new / PAGE, text.encode())
         _put_in_place(new, folder)
@@ -77,7 +85,7 @@ def _put_in_place(new: Path, folder: Path) -> None:
         raise SpklinkError(f"{folder / FOLDER}: cannot be made ({error.strerror})") from None
     (folder / PAGE).unlink(missing_ok=True)
     figures = [f"{FOLDER}/{name}.{kind}" for name in FIGURES for kind in ("svg", "pdf")]
-    for name in (*figures, NUMBERS, PAGE):
+    for name in (*figures, APPENDIX_FILE, NUMBERS, PAGE):
         if (new / name).exists():
             (new / name).replace(folder / name)
         else:

@@ -20,6 +20,7 @@ from spklink.arrays import ranges
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
+from spklink.posterior.inference.beliefs import CERTIFIED
 from spklink.posterior.posterior import SETTLED, Options
 from spklink.review.checks import check_words, checked_seats, checked_shown
 from spklink.review.decisions import FILE, HEARD, RESOLVE, UNDO, Decision, Decisions
@@ -194,7 +195,10 @@ class Desk:
         calls, sides = self.cliques.members(k), self.table.sides
         evidence = with_heard(part_of(self.result.evidence, calls), self._heard(calls))
         usable = self._usable[ranges(sides.start[calls], sides.counts[calls])]
-        return solved(evidence, calls, usable, rate=self._rate, how=self._how)
+        part, i = self.place_of(int(calls[0]))
+        near = self._rate is not None and part.certainty(i) == CERTIFIED
+        start = self.part(k).place if near else None  # close to where the best state is now
+        return solved(evidence, calls, usable, rate=self._rate, how=self._how, start=start)
 
     def _heard(self, calls: Ints) -> dict[int, Seats]:
         """What was heard of some conversations, by their place among them."""

@@ -20,13 +20,13 @@ from markupsafe import Markup
 
 from spklink import __version__
 from spklink.database.sides import TWO
-from spklink.report.page import LONGEST, percent, shortened
+from spklink.report.page import LONGEST, shortened
 from spklink.review.decisions import HEARD
 from spklink.review.desk import Change, Desk
 from spklink.review.drawn import bar, clique, shares
 from spklink.review.recordings import Recordings
 from spklink.review.views import View
-from spklink.words import counted, printable, readable
+from spklink.words import chance_text, counted, printable, readable
 
 TEMPLATES = Path(__file__).parent / "templates"
 QUEUED = 40  # shown at once
@@ -63,7 +63,7 @@ class Pages:
             "base": base,
             "blind": blind,
             "name": name,
-            "percent": percent,
+            "percent": chance_text,
             "plural": counted,
             "signed": signed,
             "hours": hours,

@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ import soxr
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
+from spklink.review import decoders
+from spklink.review.gsm import opened_at
 from spklink.sound.files import refusal
 
 Samples = NDArray[np.float32]
@@ -32,6 +35,9 @@ FRAME = 4  # bytes: left and right, 16 bits each
 HIGHEST = 24_000  # Hz: all that tells voices apart, and half a day below the 4 GB that WAV can have
 LONGEST = (1 << 32) - 1024  # bytes
 BLOCK = 2.0  # seconds
+EARLY = (
+    0.25  # seconds that are decoded first, and not used: what is compressed needs what was before
+)
 ASIDE = 0.35  # how loud a track on the left is on the right
 
 
@@ -160,19 +166,18 @@ class _Voice:
         self.begin = frame if part.rate == rate else second * part.rate
         self.skip = 0 if part.rate == rate else frame - second * rate
         self.ended = False
+        self.sound: decoders.Decoder | None = None
+        self.source: RawIOBase | None = None  # what a sound is read from that begins later
 
     def __enter__(self) -> _Voice:
+        have, want = self.part.rate, self.rate
         self.resampler = (
             None
-            if self.part.rate == self.rate
-            else soxr.ResampleStream(self.part.rate, self.rate, self.part.channels, dtype="float32")
+            if have == want
+            else soxr.ResampleStream(have, want, self.part.channels, dtype="float32")
         )
         try:
-            self.sound: sf.SoundFile | None = sf.SoundFile(str(self.part.path))
-            if self.sound.channels != self.part.channels:  # another file in its place
-                self._close()
-            else:
-                self._seek()
+            self._open()
         except (sf.SoundFileError, OSError):
             self._close()
         return self
@@ -181,20 +186,31 @@ class _Voice:
         self._close()
 
     def _close(self) -> None:
-        sound, self.sound = getattr(self, "sound", None), None
-        if sound is not None:
-            sound.close()
+        sound, self.sound = self.sound, None
+        if self.source is not None:
+            self.source.close()
+        elif sound is not None:
+            decoders.give_back(self.part.path, sound)
 
-    def _seek(self) -> None:
-        assert self.sound is not None
+    def _open(self) -> None:
+        """The file, at the frame to begin with; nothing where that is after its end."""
         if self.begin >= self.part.frames:
-            self._close()
-        elif self.sound.seekable():
-            self.sound.seek(self.begin)
-        else:  # from the start, then; nothing of it is kept
-            left = self.begin
-            while left > 0 and len(block := self.sound.read(min(left, 1 << 16), always_2d=True)):
-                left -= len(block)
+            return
+        self.sound = sound = decoders.take(self.part.path)
+        if sound.channels != self.part.channels:  # another file in its place
+            return self._close()
+        left = self.begin
+        if sound.has_places:
+            left = min(left, round(EARLY * self.part.rate))
+            sound.seek(self.begin - left)
+        elif sound.subtype == "GSM610" and (found := opened_at(self.part.path, left)) is not None:
+            sound.close()
+            self.source, at = found
+            self.sound = sound = decoders.Decoder(self.source)
+            left -= at
+        while left > 0 and len(block := sound.read(min(left, 1 << 16), always_2d=True)):
+            left -= len(block)  # from an earlier place, then; nothing of it is kept
+        return None
 
     def read(self, count: int) -> Samples:
         """(count, channels); silence after the end."""

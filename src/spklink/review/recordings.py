@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from spklink.cache import Store
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
 from spklink.formats.turns import read_turns
+from spklink.review.decoders import learn
 from spklink.review.outline import Outline, outline
 from spklink.review.playing import Playable, playable
 from spklink.sound.files import Stamp, stamp
@@ -64,6 +65,8 @@ class Recordings:
         """What the page draws of it."""
         try:
             sound = self.playable(m)
+            for part in sound.parts:
+                Thread(target=learn, args=(part.path,), daemon=True).start()
             found = self.outline(m)
         except (SpklinkError, OSError) as error:
             return {"problem": str(error)}

@@ -101,6 +101,8 @@ def somebody() -> str:
 
 def _listen(port: int) -> socket.socket:
     """A socket on this machine alone; port 0 is any that is free."""
+    if not 0 <= port < 1 << 16:
+        raise SpklinkError(f"--port {port}: a number from 0 to {(1 << 16) - 1}")
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from spklink.review.decisions import HEARD, RESOLVE, UNDO, UNSURE, Decision
 
@@ -21,20 +22,22 @@ class Verdict:
 
     words: Mapping[str, Decision]  # by reviewer, the last word of each
 
-    @property
+    @cached_property
     def heard(self) -> list[Decision]:
         """Those who put somebody somewhere, the first one first."""
         found = [one for one in self.words.values() if one.verdict != UNSURE and any(one.seats)]
         return sorted(found, key=lambda one: one.number)
 
-    @property
+    @cached_property
     def disagree(self) -> bool:
+        if len(self.words) < 2:  # nobody, or nobody to disagree with: so it is of most
+            return False
         return any(len(names) > 1 for names in self._names())
 
-    @property
+    @cached_property
     def seats(self) -> Seats | None:
         """What holds; None where nothing does."""
-        if self.disagree or not self.heard:
+        if not self.words or self.disagree or not self.heard:
             return None
         return tuple(next(iter(names), None) for names in self._names())
 

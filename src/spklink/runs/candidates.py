@@ -13,7 +13,7 @@ from spklink import __version__
 from spklink.cache import key_of
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
-from spklink.settings import PRESETS
+from spklink.shared_options import PRESETS
 
 UNFIT = re.compile(r"[^\w.+-]+")  # what a folder is not called
 

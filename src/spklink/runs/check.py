@@ -13,6 +13,7 @@ from spklink.database.placeholders import is_placeholder
 from spklink.measures.entropy import levels
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
+from spklink.runs.check_cues import describe_cues
 from spklink.settings import CheckOptions
 from spklink.sound.files import refusal
 from spklink.tables import Table
@@ -24,7 +25,10 @@ def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
     DataFrame or rows."""
     asked = resolved(CheckOptions, options)
-    return describe(read_conversations(table, asked["tracks"], unlisted=True))
+    people = read_conversations(table, asked["tracks"], unlisted=True)
+    found = describe(people)
+    others, problems = describe_cues(people, asked)
+    return found | others | {"problems": found["problems"] + problems}
 
 
 def describe(table: Conversations) -> dict[str, Any]:

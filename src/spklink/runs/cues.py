@@ -27,9 +27,11 @@ from spklink.cues.cue import (
     Floats,
     PriorColumn,
     Terms,
+    chances_of_odds,
     for_places,
     nothing,
     odds_in,
+    pairs,
     seat_layout,
     with_cues,
 )
@@ -47,6 +49,7 @@ CUES = ("conversation", "track", "speaker", "cue", "log_odds")
 EVIDENCE = ("conversation", "cue", "log_odds")
 CONFLICTS = ("conversation", "cue", "log_odds", "against", "log_odds_against")
 STRONG = float(np.log(19.0))  # log-odds from which two cues that disagree are told: .95
+LEAST = 1e-6  # probability of a place, where it is only an estimate
 LARGEST = 36.0  # log-odds that a probability of double precision tells from certainty
 
 
@@ -64,11 +67,8 @@ class Cues:
 
     def with_voices(self, table: Conversations, posterior: Solution) -> Cues:
         """Each learned once more, with all other evidence as its witness."""
-        if not self.learners or not isinstance(posterior, Posterior):
-            return self
-        together = odds_of(posterior)
         again = [
-            cue.terms(table, np.clip(together - odds_in(table, one.seat), -LARGEST, LARGEST))
+            cue.terms(table, _without(one, table, posterior))
             for cue, one in zip(self.learners, self.terms, strict=True)
         ]
         return replace(self, terms=again)
@@ -76,6 +76,27 @@ class Cues:
     def on(self, table: Conversations) -> Conversations:
         """The table with what they say."""
         return with_cues(replace(table, cues=np.zeros(0)), self.terms)
+
+
+def _without(one: Terms, table: Conversations, posterior: Solution) -> Floats:
+    """(seats,) how probable all evidence but one cue makes each seat."""
+    if isinstance(posterior, Posterior):
+        odds = odds_of(posterior) - odds_in(table, one.seat)
+        return chances_of_odds(table, np.clip(odds, -LARGEST, LARGEST))
+    assert isinstance(posterior, Seating)
+    layout, listing, pair = seat_layout(table), table.listing, pairs(table)
+    found = nothing(table)
+    for m in range(len(table)):
+        own = layout.seats(one.seat, m)
+        # Of two people each has half of what is said of both.
+        own = own + own[::-1, ::-1] if pair[m] else own
+        entries = range(listing.of(m).start, listing.of(m).stop)
+        now = np.array([posterior.places(entry).chance for entry in entries])
+        if len(now):
+            chance = np.clip(now, LEAST, 1.0)
+            chance[:, :-1] *= np.exp(-own)
+            layout.seats(found, m)[:] = (chance / chance.sum(axis=1, keepdims=True))[:, :-1]
+    return found
 
 
 def odds_of(posterior: Posterior) -> Floats:

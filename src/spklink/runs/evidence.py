@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spklink.cues.cue import Terms, with_cues
 from spklink.database.cliques import Cliques, find_cliques
@@ -46,6 +47,14 @@ class Evidence:
             weight=self.weight,
             prior=prior,
         )
+
+    def told(self, usable: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+        """(sides,) those of which something can be said, by voices that can be used or by cues."""
+        if usable is None or not self.cues:
+            return usable
+        table = self.conversations
+        said = np.any([one.said(table) for one in self.cues], axis=0)
+        return np.asarray(usable | said[table.sides.conversation])
 
     def unaided(self) -> Evidence:
         """The same without what somebody knew of channels."""

@@ -19,7 +19,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
 from spklink.database.sides import SideFinder
 from spklink.errors import SpklinkError, check_folder
-from spklink.formats.out.labelled import Labelled, LabelledSide
+from spklink.formats.out.labelled import Labelled, LabelledSide, is_elsewhere
 from spklink.formats.out.names import COLUMNS, Names
 from spklink.formats.out.table import writer
 from spklink.options import checked, described, resolved
@@ -210,12 +210,15 @@ def _stranger(table: Conversations, conversation: str, track: int) -> str:
     return name
 
 
-def _about(table: Conversations) -> Callable[[str], tuple[tuple[Path, ...], int, bool]]:
+def _about(table: Conversations) -> Callable[[str], tuple[tuple[str, ...], int, bool]]:
     where, home = table.index(), table.path.parent
 
-    def about(name: str) -> tuple[tuple[Path, ...], int, bool]:
+    def place(file: str) -> str:
+        return file if is_elsewhere(file) else str(Path(home, file).resolve())
+
+    def about(name: str) -> tuple[tuple[str, ...], int, bool]:
         m = where[name]
-        files = tuple(Path(home, file).resolve() for file in table.audio[m] if file)
+        files = tuple(place(file) for file in table.audio[m] if file)
         return files, int(table.sides.counts[m]), bool(table.diarized)
 
     return about

@@ -64,7 +64,7 @@ FILES = (
     *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
     *("enrol.csv", "candidates.csv", "unknown.csv"),
 )
-REPORTS = ("report.html", "report.json")
+REPORTS = ("report.html", "report.json", "appendix.csv")
 RUN_FILE = "run.json"
 ANEW = "make the results anew"
 RUN = {  # what run.json must say for the rest to be read

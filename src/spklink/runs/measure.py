@@ -7,22 +7,26 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spklink.cues.cue import VOICES
 from spklink.database.conversations import read_conversations
 from spklink.database.labels import Labels, read_key
 from spklink.errors import SpklinkError
 from spklink.measures import evaluation
-from spklink.measures.cues import CueRow, measure_odds
+from spklink.measures.cues import CueRow, measure_odds, measure_tracks
 from spklink.measures.detection import Detection
 from spklink.measures.detection import measure as measure_scores
 from spklink.measures.evaluation import Evaluation
 from spklink.measures.reliability import Marginals, hide_known
 from spklink.measures.seats import evaluate_seats
 from spklink.posterior.posterior import solve
+from spklink.posterior.seat_truth import seat_truth
 from spklink.runs.cues import cue_odds, odds_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_evidence, read_run, solving
 from spklink.runs.result import Result
+from spklink.runs.seated import seated
 from spklink.runs.stages import Stages
 from spklink.scores.trials import read_trials
 from spklink.tables import Table
@@ -54,7 +58,7 @@ def measured(result: Result, key: Labels) -> Evaluation:
     if result.seating is not None:
         seats = evaluate_seats(result.seating, key, usable=result.usable, options=how)
     if result.solution is None and seats is not None:
-        return evaluation.of_seats(seats, key)
+        return replace(evaluation.of_seats(seats, key), cues=by_cue_on_tracks(result, key))
     found = evaluation.evaluate(
         result.posterior, key.bits, foreign_key_rows=key.foreign, options=how
     )
@@ -79,6 +83,21 @@ def by_cue(result: Result, key: Labels) -> list[CueRow]:
         else row
         for row in rows
     ]
+
+
+def by_cue_on_tracks(result: Result, key: Labels) -> list[CueRow]:
+    """The same where a conversation is more than one bit: track by track."""
+    evidence, now = result.evidence, result.seating
+    if not evidence.cues or now is None:
+        return []
+    silent = replace(evidence.scores, needed=np.zeros_like(evidence.scores.needed))
+    kinds = {VOICES: evidence.with_cues(())} | {
+        one.name: replace(evidence, scores=silent).with_cues([one]) for one in evidence.cues
+    }
+    how, rate, stages = solving(result.options), now.rate.value, Stages()
+    found = {name: seated(one, rate, None, how, stages) for name, one in kinds.items()}
+    truth = seat_truth(now, key).entry
+    return [measure_tracks(name, one, truth) for name, one in (found | {"together": now}).items()]
 
 
 def consistency(

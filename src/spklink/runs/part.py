@@ -176,14 +176,16 @@ class Part:
     def names(self, i: int) -> tuple[str, ...]:
         """Who is on the tracks of one conversation in the best state; empty where a track cannot be
         used. What was heard goes before what follows from it."""
-        return tuple(
-            "" if not usable else OTHERS if who < 0 else self.table.speakers[who]
-            for who, usable in zip(
-                self._speaker[self.table.sides.of(i)].tolist(),
-                self.usable[self.table.sides.of(i)].tolist(),
-                strict=True,
-            )
-        )
+        return tuple(self._names[self.table.sides.of(i)])
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """(sides,)"""
+        speakers = self.table.speakers
+        return [
+            "" if not usable else OTHERS if who < 0 else speakers[who]
+            for who, usable in zip(self._speaker.tolist(), self.usable.tolist(), strict=True)
+        ]
 
     @cached_property
     def track_figures(self) -> tuple[Floats, Floats, Floats]:
@@ -258,6 +260,7 @@ def solved(
         rate=rate,
         said=said_about(table, evidence.known),
         start=start,
+        near=start is not None,
         options=how,
     )
     return Part(calls, evidence, None, seating, usable)

@@ -32,13 +32,15 @@ def questions_of(result: Result) -> dict[int, list[Question]]:
 
 def _claims(result: Result) -> list[tuple[str, Question]]:
     suspects = None if result.listening is None else result.listening.suspects
-    found = []
+    table, where, found = result.conversations, result.conversations.index(), []
     for name, probability, claimed, suggested in suspects or []:
+        said, now = claimed.split(SEPARATOR), suggested.split(SEPARATOR)
+        k = next((k for k, both in enumerate(zip(said, now, strict=True)) if len(set(both)) > 1), 0)
+        track = table.track_name(where[name], k)
         wrong = float(probability)
-        who = _in_order(suggested)
-        reason = f"the claim ({_in_order(claimed)}) is wrong with a probability of {percent(wrong)}"
-        asked = Question(CLAIM, reason, f"Is it {who}, and not {_in_order(claimed)}?", wrong)
-        found.append((name, asked))
+        reason = f"claimed to be {said[k]}; {percent(wrong)} wrong"
+        ask = f"Is this {now[k].replace(OTHERS, 'someone else')} on {track}, not {said[k]}?"
+        found.append((name, Question(CLAIM, reason, ask, wrong)))
     return found
 
 
@@ -100,16 +102,10 @@ def open_question(
 
 
 def percent(p: float) -> str:
-    """A probability as people say it, never rounded up to certainty or down to impossibility."""
-    if p < 1.0 and p > 0.9999:
+    """A probability that was inferred, as people say it: never certainty, never impossibility."""
+    if p > 0.9999:
         return "over 99.99 %"
-    if 0.0 < p < 0.0001:
+    if p < 0.0001:
         return "under 0.01 %"
     digits = 2 if p > 0.99 or p < 0.01 else 0 if 0.1 <= p <= 0.9 else 1
     return f"{100.0 * p:.{digits}f} %"
-
-
-def _in_order(names: str) -> str:
-    """Names in the order of tracks, as a sentence has them."""
-    parts = [f"{who or '?'} on {k}" for k, who in enumerate(names.split(SEPARATOR), start=1)]
-    return ", ".join(parts).replace(OTHERS, "someone else")

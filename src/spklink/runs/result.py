@@ -101,8 +101,10 @@ class Result(Shown):
 
     @property
     def usable(self) -> NDArray[np.bool_] | None:
-        """(sides,) whose sound can be used; None where nobody listened."""
-        return None if self.listening is None else self.listening.speech.usable
+        """(sides,) of which something can be said: their sound can be used, or other evidence tells
+        of them; None where nobody listened."""
+        heard = None if self.listening is None else self.listening.speech.usable
+        return self.evidence.told(heard)
 
     def assignments(self) -> Iterator[tuple[Any, ...]]:
         """The rows of assignments.csv."""

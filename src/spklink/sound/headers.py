@@ -6,16 +6,16 @@ from pathlib import Path
 
 import soundfile as sf
 
-from spklink.formats.out.labelled import Header
+from spklink.formats.out.labelled import Header, is_elsewhere
 from spklink.sound.files import refusal
 
 
-def header_of(path: Path) -> Header | None:
-    """Length, rate and channels; None where the file cannot be opened."""
-    if refusal(path):
+def header_of(file: str) -> Header | None:
+    """Length, rate and channels; None where it cannot be opened here."""
+    if is_elsewhere(file) or refusal(Path(file)):
         return None
     try:
-        found = sf.info(str(path))
+        found = sf.info(file)
     except (OSError, RuntimeError, TypeError):
         return None
     if found.samplerate <= 0 or found.frames < 0:

@@ -39,6 +39,8 @@ class Heard:
     sounds: tuple[str, ...]  # (K,) hashes of the arrays: a channel's own, whatever its file
     # (K,) where they speak; None where a front end does not tell
     speech: tuple[Runs, ...] | None = field(default=None, compare=False, repr=False)
+    # (K,) seconds of each track; empty where nobody knows
+    lengths: tuple[float, ...] = field(default=(), compare=False)
     job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
     skipped: int = 0  # rows of the cached array before those of the first track
 
@@ -58,6 +60,7 @@ class Heard:
             ),
             sounds=self.sounds[channel : channel + 1],
             speech=None if self.speech is None else self.speech[channel : channel + 1],
+            lengths=self.lengths[channel : channel + 1],
             skipped=sum(self.frames[:channel]),
         )
 
@@ -86,4 +89,5 @@ def blank(tracks: int, problems: tuple[tuple[int | None, bool, str], ...]) -> di
         "problems": problems,
         "sounds": ("",) * tracks,
         "speech": (np.zeros(0, np.int32),) * tracks,
+        "lengths": (),
     }

@@ -45,7 +45,7 @@ VERSION = 4  # of the files in the cache
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting several costs more than it saves
 Tell = Callable[[int, int], None]
 Singles = NDArray[np.float32]
-KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds")  # beside the arrays
+KEPT = ("frames", "speech_seconds", "problems", "sha256", "sounds", "lengths")  # beside the arrays
 SPEECH = "speech"  # the runs of its speech frames, in what is said about a recording
 CHANGED = "the file changed while it was read; run again"
 PROBLEMS = ("conversation", "channel", "file", "problem")
@@ -99,7 +99,9 @@ class Sound:
     def table(self) -> SpeechTable:
         """What is written about the sides."""
         hashes = [one.hash_of(k) for one in self.heard for k in range(len(one.frames))]
-        return SpeechTable(self.seconds(), self.marks, hashes)
+        unknown = float("nan")
+        lengths = [s for one in self.heard for s in one.lengths or (unknown,) * len(one.frames)]
+        return SpeechTable(self.seconds(), self.marks, hashes, np.array(lengths))
 
 
 Listened = tuple[Heard, set[str]]  # and the names of damaged files in the cache
@@ -237,13 +239,14 @@ def listen(job: Job) -> Listened:
 
 
 def _with_speech(job: Job, store: Store, old: Heard) -> Heard | None:
-    """What a version kept that did not keep where people speak, with that."""
+    """What a version kept that did not keep where people speak and how long, with that."""
     kept = store.load(old.key)
     if kept is None:
         return None
-    runs = kept_runs(job, len(old.frames))
-    store.write(old.key, kept.about | {SPEECH: listed(runs)}, kept.arrays)
-    return replace(old, speech=runs)
+    runs, lengths = kept_runs(job, len(old.frames))
+    about = kept.about | {SPEECH: listed(runs), "lengths": lengths}
+    store.write(old.key, about, kept.arrays)
+    return replace(old, speech=runs, lengths=lengths)
 
 
 def _remembered(job: Job) -> tuple[Heard | None, set[str]]:
@@ -284,6 +287,7 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
         tuple(one.sha256 for one in prints),
         tuple(side.sound or _sound_hash(side.array) for side in sides),
         known_runs([side.speech for side in sides]),
+        tuple(round(side.seconds, 2) for side in sides),
     )
     about = {name: getattr(heard, name) for name in KEPT} | {SPEECH: listed(heard.speech)}
     arrays = {"sides": np.concatenate([side.array for side in sides])}
@@ -309,8 +313,9 @@ def _cached(store: Store, key: str) -> tuple[Heard | None, Heard | None]:
         tuple(found["sha256"]),
         tuple(found["sounds"]),
         None if said is None else known_runs(said),
+        tuple(found.get("lengths", ())),
     )
-    return (heard, None) if SPEECH in found else (None, heard)
+    return (heard, None) if {SPEECH, "lengths"} <= found.keys() else (None, heard)
 
 
 def _deadly(job: Job, died: Died) -> Heard:

@@ -85,13 +85,15 @@ def listed(speech: tuple[Runs, ...] | None) -> list[list[int]] | None:
     return None if speech is None else [runs.tolist() for runs in speech]
 
 
-def kept_runs(job: Job, tracks: int) -> tuple[Runs, ...]:
-    """The speech frames of a recording that was heard before they were kept: heard once more."""
+def kept_runs(job: Job, tracks: int) -> tuple[tuple[Runs, ...], tuple[float, ...]]:
+    """The speech frames of a recording that was heard before they were kept, and how many seconds
+    its tracks have: heard once more."""
     from spklink.sound.chunks import find_speech
 
     own = job.front_end
     framing = own if isinstance(own, Framing) else Framing()
-    return tuple(map(runs_of, find_speech(job.files, tracks, framing, turns=job.turns).kept))
+    found = find_speech(job.files, tracks, framing, turns=job.turns)
+    return tuple(map(runs_of, found.kept)), tuple(round(long, 2) for long in found.seconds)
 
 
 # --- segments.csv ---------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The table of sides, sides.csv: how much speech each has, whether it can be used, and its sound.
 
 One row a side. A mark says why a side is not used; sha256 is the hash of the recording's file that
-carries it. Both columns may be missing, and rows about other conversations are passed over.
+carries it, recording_seconds how long that is. These columns may be missing, and rows about other
+conversations are passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from spklink.database.sides import SideFinder, side_name
 from spklink.errors import Problems, problems_in
 from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
 
-COLUMNS = ("conversation", "channel", "speech_seconds", "mark", "sha256")
+COLUMNS = (*("conversation", "channel", "speech_seconds", "mark", "sha256", "recording_seconds"),)
 NAMED = 5  # sides without a row that are named; the rest are counted
 
 
@@ -28,6 +29,7 @@ class SpeechTable:
     seconds: NDArray[np.float64]  # (S,) of speech; NaN where nobody knows
     marks: list[str]  # (S,) "" or why a side is not used
     sha256: list[str]  # (S,) "" where it is not known
+    lengths: NDArray[np.float64] | None = None  # (S,) seconds of the recording; NaN: not known
 
     @property
     def known(self) -> bool:
@@ -50,8 +52,12 @@ def write_speech_table(
     sides = conversations.sides
     names = (conversations.ids[m] for m in sides.conversation)
     tracks = (sides.position + 1).tolist()
-    seconds = ("" if np.isnan(value) else f"{value:.2f}" for value in table.seconds)
-    rows = zip(names, tracks, seconds, table.marks, table.sha256, strict=True)
+    lengths = np.full(len(sides), np.nan) if table.lengths is None else table.lengths
+    spoken, long = (
+        ("" if np.isnan(value) else f"{value:.2f}" for value in values)
+        for values in (table.seconds, lengths)
+    )
+    rows = zip(names, tracks, spoken, table.marks, table.sha256, long, strict=True)
     write_csv(path, COLUMNS, rows, safe=safe)
 
 
@@ -72,7 +78,7 @@ def read_speech_table(
     reader.name_missing()
     if reader.problems:
         raise problems_in(header.path, reader.problems)
-    return SpeechTable(reader.seconds, reader.marks, reader.sha256)
+    return SpeechTable(reader.seconds, reader.marks, reader.sha256, reader.lengths)
 
 
 class _Reader:
@@ -84,9 +90,12 @@ class _Reader:
         count = len(conversations.sides)
         self.seconds, self.row = np.zeros(count), np.zeros(count, np.int64)
         self.marks, self.sha256 = [""] * count, [""] * count
+        self.lengths = np.full(count, np.nan)
         self.problems = Problems()
 
-    def take(self, number: int, name: str, track: str, text: str, mark: str, sha256: str) -> None:
+    def take(
+        self, number: int, name: str, track: str, text: str, mark: str, sha256: str, long: str
+    ) -> None:
         if name not in self.find.where:
             return
         side = self.find(name, track)
@@ -95,14 +104,18 @@ class _Reader:
             self.problems.append(wrong)
             return
         value = float("nan") if self.unknown and not text else _seconds(text)
-        if value is None:
+        length = _seconds(long) if long else float("nan")
+        if length is None:
+            wrong = f"row {number}: recording_seconds {long!r} is not a number of 0 or more"
+            self.problems.append(wrong)
+        elif value is None:
             wrong = f"row {number}: speech_seconds {text!r} is not a number of 0 or more"
             self.problems.append(wrong)
         elif self.row[side]:
             first = f"is already in row {self.row[side]}"
             self.problems.append(f"row {number}: {name!r} channel {track} {first}")
         else:
-            self.seconds[side] = value
+            self.seconds[side], self.lengths[side] = value, length
         self.row[side] = self.row[side] or number
         self.marks[side], self.sha256[side] = mark, sha256
 

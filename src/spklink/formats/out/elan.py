@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from spklink.formats.out.labelled import Labelled, LabelledSide, Recording, short, write_lines
+from spklink.formats.out.labelled import (
+    Labelled,
+    LabelledSide,
+    Recording,
+    is_elsewhere,
+    short,
+    write_lines,
+)
 
 DATE = "1970-01-01T00:00:00+00:00"
 SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
@@ -50,9 +57,9 @@ def _lines(labelled: Labelled, one: Recording) -> Iterator[str]:
     yield "</ANNOTATION_DOCUMENT>"
 
 
-def _medium(path: Path) -> str:
-    kind = TYPES.get(path.suffix.lower(), "unknown")
-    url = quoteattr(path.absolute().as_uri())
+def _medium(file: str) -> str:
+    kind = TYPES.get(Path(file).suffix.lower(), "unknown")
+    url = quoteattr(file if is_elsewhere(file) else Path(file).as_uri())
     return f'<MEDIA_DESCRIPTOR MEDIA_URL={url} MIME_TYPE="{kind}"/>'
 
 

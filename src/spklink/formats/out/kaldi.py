@@ -16,11 +16,13 @@ from operator import attrgetter
 from pathlib import Path
 from shlex import quote
 
+from spklink.errors import SpklinkError
 from spklink.formats.out.labelled import (
     Header,
     Labelled,
     LabelledSide,
     Recording,
+    is_elsewhere,
     letter,
     refuse_odd_path,
     require_files,
@@ -100,12 +102,14 @@ def _told(labelled: Labelled, written: Callable[[str, str], str]) -> list[_Told]
 def _source(one: Recording, track: int) -> str:
     """Where the sound of one side comes from."""
     file = track if len(one.files) > 1 else 0
-    path, header = one.files[file].absolute(), one.headers[file]
+    path, header = one.files[file], one.headers[file]
     refuse_odd_path(path)
+    if is_elsewhere(path):
+        raise SpklinkError(f"{path}: Kaldi reads files of this machine; copy it, and link again")
     remix = _remix(one, track, header)
-    if not remix and path.suffix.lower() == ".wav":
-        return str(path) if PLAIN.fullmatch(str(path)) else f"cat {quote(str(path))} |"
-    return f"sox {quote(str(path))} -t wav -{remix} |"
+    if not remix and path.lower().endswith(".wav"):
+        return path if PLAIN.fullmatch(path) else f"cat {quote(path)} |"
+    return f"sox {quote(path)} -t wav -{remix} |"
 
 
 def _remix(one: Recording, track: int, header: Header | None) -> str:

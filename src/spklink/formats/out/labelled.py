@@ -6,6 +6,7 @@ nothing is known but that: on every side he is a person of his own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from spklink.errors import SpklinkError, problems_in
 from spklink.formats.out.names import Names
 
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+://|.*::", re.IGNORECASE)
 Times = NDArray[np.int32]  # (segments, 2) start and end, ms
 
 
@@ -56,11 +58,11 @@ class Recording:
     """A conversation and those of its sides that are labelled."""
 
     id: str
-    files: tuple[Path, ...]  # one of all tracks, or one each; none where they are not known
+    files: tuple[str, ...]  # one of all tracks, or one each; none where they are not known
     tracks: int
     mixed: bool  # its tracks are diarized: all of them are in one channel
     sides: list[LabelledSide]
-    header: Callable[[Path], Header | None] = field(repr=False)
+    header: Callable[[str], Header | None] = field(repr=False)
 
     @cached_property
     def headers(self) -> tuple[Header | None, ...]:
@@ -88,18 +90,18 @@ class Labelled:
 
     sides: Sequence[LabelledSide]  # in the order of the table
     whole: bool  # also what is not settled: probabilities go along wherever there is a place
-    about: Callable[[str], tuple[tuple[Path, ...], int, bool]]  # files, tracks, mixed, by id
-    header: Callable[[Path], Header | None]  # of a sound file
+    about: Callable[[str], tuple[tuple[str, ...], int, bool]]  # files, tracks, mixed, by id
+    header: Callable[[str], Header | None]  # of a sound file
     names: Names
 
     @cached_property
-    def _headers(self) -> dict[Path, Header | None]:
+    def _headers(self) -> dict[str, Header | None]:
         return {}
 
-    def _header(self, path: Path) -> Header | None:
-        if path not in self._headers:
-            self._headers[path] = self.header(path)
-        return self._headers[path]
+    def _header(self, file: str) -> Header | None:
+        if file not in self._headers:
+            self._headers[file] = self.header(file)
+        return self._headers[file]
 
     def recordings(self) -> Iterator[Recording]:
         """One conversation after the other."""
@@ -141,18 +143,23 @@ def require_files(labelled: Labelled, what: str) -> None:
 def require_headers(labelled: Labelled, what: str) -> None:
     """Refuse recordings that cannot be opened now."""
     bad = [
-        f"{path}: not there, or no sound file"
+        f"{file}: not there, or no sound file"
         for one in labelled.recordings()
-        for path, header in zip(one.files, one.headers, strict=True)
+        for file, header in zip(one.files, one.headers, strict=True)
         if header is None
     ]
     if bad:
         raise problems_in("recordings", bad, f"{what} needs to know how long they are")
 
 
-def refuse_odd_path(path: Path) -> None:
-    if any(ord(letter) < 32 for letter in str(path)):
-        raise SpklinkError(f"{path}: a control character in the name of a file; rename it")
+def is_elsewhere(file: str) -> bool:
+    """Whether it is no file of this machine: an address, or a member of an archive."""
+    return ELSEWHERE.match(file) is not None
+
+
+def refuse_odd_path(file: str) -> None:
+    if any(ord(letter) < 32 for letter in file):
+        raise SpklinkError(f"{file}: a control character in the name of a file; rename it")
 
 
 def jsonable(side: LabelledSide) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def _recording(one: Recording) -> dict[str, Any]:
     return {
         "id": one.id,
         "sources": [
-            {"type": "file", "channels": _channels(one, k, header), "source": str(path.absolute())}
-            for k, (path, header) in enumerate(zip(one.files, headers, strict=True))
+            {"type": "file", "channels": _channels(one, k, header), "source": file}
+            for k, (file, header) in enumerate(zip(one.files, headers, strict=True))
         ],
         "sampling_rate": first.rate,
         "num_samples": samples,

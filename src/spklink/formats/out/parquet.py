@@ -55,4 +55,4 @@ def _rows(labelled: Labelled) -> Iterator[dict[str, Any]]:
 def _file(one: Recording, track: int) -> str | None:
     if not one.files:
         return None
-    return str(one.files[track if len(one.files) > 1 else 0].absolute())
+    return one.files[track if len(one.files) > 1 else 0]

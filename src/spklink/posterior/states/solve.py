@@ -77,9 +77,11 @@ def solve_seats(
     start: Places | None = None,
     budget: Budget | None = None,
     seed: int = 0,
+    near: bool = False,
     tell: Tell | None = None,
 ) -> SeatBeliefs:
-    """Beliefs about all conversations; `start` may be a good guess of where people are."""
+    """Beliefs about all conversations; `start` may be a good guess of where people are. `near`: the
+    best state is close to it, so it is looked for there first."""
     asked = budget or Budget()
     exact = solve_pieces(seats, _affordable(asked), pairs=pairs)
     draft = _draft(seats, exact)
@@ -87,7 +89,7 @@ def solve_seats(
     for done, k in enumerate(left, start=1):
         part, nodes, entries = _piece(seats, exact.piece == k)
         guess = None if start is None else start[entries]
-        found = solve_piece(part, guess, asked, seed + int(k))
+        found = solve_piece(part, guess, asked, seed + int(k), near=near)
         _store(draft, seats, nodes, entries, int(k), found)
         if tell is not None:
             tell(done, len(left))
@@ -108,8 +110,14 @@ def _both(seats: Seats, found: SeatBeliefs, exact: ExactPart) -> Floats:
     return np.where(solved, exact.both, alone)
 
 
-def solve_piece(seats: Seats, start: Places | None, budget: Budget, seed: int) -> Marginals:
+def solve_piece(
+    seats: Seats, start: Places | None, budget: Budget, seed: int, *, near: bool = False
+) -> Marginals:
     """One piece that no exact method can afford."""
+    if near and start is not None:
+        close = _bounded(seats, climbed(seats, start))
+        if close is not None and close.proved and _narrow(seats, close):
+            return close
     place = find_best(seats, start, seed=seed)
     found = _bounded(seats, place)
     if found is not None and _narrow(seats, found):

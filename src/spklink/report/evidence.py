@@ -1,0 +1,103 @@
+"""The evidence of conversations as the page and appendix.csv have it: a row a piece, log10.
+
+    voice            one person's voice here and in another conversation: the strongest of them
+    further for      all further voices that speak for what is said, together
+    further against  all that speak against it
+    other            another kind of evidence
+    doubt            other conversations may be otherwise, and so may this one
+    before           what lists, priors and known channels said before anybody listened
+
+All but the last are the strength of the evidence; with the last they are the odds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from spklink.measures.bounds import Bounds
+from spklink.posterior.seating import STRANGER
+from spklink.report.results import Results
+from spklink.report.strength import in_words, times
+from spklink.runs.weighed import Weighed
+
+MOST_VOICES = 4  # told one by one
+APPENDIX = ("conversation", "piece", "with", "person", "log10")
+VOICE, FOR, AGAINST = "voice", "further for", "further against"
+OTHER, DOUBT, BEFORE = "other", "doubt", "before"
+Row = dict[str, Any]
+
+
+def pieces(results: Results, weighed: Weighed, m: int) -> list[Row]:
+    """All evidence of a conversation; what is nothing is left out."""
+    table, own = results.table, slice(int(weighed.start[m]), int(weighed.start[m + 1]))
+    values = weighed.links[own]
+    rows = [
+        _row(VOICE, value, {"with": table.ids[call], "speaker": table.speakers[who]})
+        for value, call, who in zip(
+            values[:MOST_VOICES].tolist(),
+            weighed.other[own].tolist(),
+            weighed.speaker[own].tolist(),
+            strict=False,
+        )
+    ]
+    rest = values[MOST_VOICES:]
+    for kind, some in ((FOR, rest[rest > 0.0]), (AGAINST, rest[rest < 0.0])):
+        if len(some):
+            rows.append(_row(kind, float(some.sum()), {"count": len(some)}))
+    for name, said in weighed.cues.items():
+        if said[m] != 0.0:
+            rows.append(_row(OTHER, float(said[m]), {"name": name}))
+    if weighed.doubt[m] != 0.0:
+        rows.append(_row(DOUBT, float(weighed.doubt[m]), {}))
+    return rows
+
+
+def _row(kind: str, value: float, more: Row) -> Row:
+    return {"piece": kind, **more, "log10": value}
+
+
+def conclusion(
+    results: Results, weighed: Weighed, bounds: Bounds, m: int, scale: str | None
+) -> Row:
+    """What is said of a conversation, against what, and how strong the evidence is."""
+    strength = float(weighed.total[m] - weighed.before[m])
+    stated = bounds.limited(strength)
+    return {
+        "evidence": pieces(results, weighed, m),
+        "given": bool(weighed.given[m]),
+        "against": against(results, weighed, m),
+        "strength": strength,
+        "stated": stated,
+        "times": times(stated),
+        "limited": stated != strength,
+        "words": in_words(scale, stated),
+        "before": float(weighed.before[m]),
+        "total": float(weighed.total[m]),
+    }
+
+
+def against(results: Results, weighed: Weighed, m: int) -> list[str | None] | None:
+    """Who would be on each track otherwise: a name, or None for someone else; None where nothing
+    else can be."""
+    if not weighed.possible[m]:
+        return None
+    who = weighed.against[results.table.sides.of(m)].tolist()
+    return [None if one == STRANGER else results.table.speakers[one] for one in who]
+
+
+def appendix_rows(results: Results, weighed: Weighed) -> Iterator[tuple[str, str, str, str, str]]:
+    """Rows of appendix.csv: all conversations, in the order of the table."""
+    for m, name in enumerate(results.table.ids):
+        for row in [*pieces(results, weighed, m), _row(BEFORE, float(weighed.before[m]), {})]:
+            far = row.get("with", row.get("count", ""))
+            who = row.get("speaker", row.get("name", ""))
+            yield name, row["piece"], str(far), who, f"{row['log10']:.6f}"
+
+
+def exchange_strength(weighed: Weighed, claimed: Any, best: Any) -> Any:
+    """(M,) log10 strength against what is claimed, of two people on two channels."""
+    sign = np.where(best == claimed, -1.0, 1.0)
+    return sign * (weighed.total - weighed.before)

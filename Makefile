@@ -58,6 +58,7 @@ bench: .venv/.bench
 docs: .venv/.docs
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_library.py
+	$(BIN)/python docs/make_glossary.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
 	@echo "read it:  $(BIN)/python -m http.server -b 127.0.0.1 -d site"
 

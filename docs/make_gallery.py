@@ -1,6 +1,8 @@
 """The pictures of docs/gallery.md and README: pages of the demo in Chromium.
 
-python docs/make_gallery.py CALLS MEETINGS   (the folders of `spklink demo` and `spklink demo --meetings`)
+python docs/make_gallery.py CALLS MEETINGS
+
+CALLS and MEETINGS are the folders of `spklink demo` and of `spklink demo --meetings`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from spklink.report.glossary import GLOSSARY
 PAGE = Path(__file__).parent / "glossary.md"
 HEAD = """# Glossary
 
-Plain words first, with those of the paper and of the files beside them. The report ends with the same list.
+Plain words first, with those of the paper and of the files beside them. The report ends with
+the same list.
 """
 
 

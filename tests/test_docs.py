@@ -70,6 +70,18 @@ def test_every_public_name_is_in_the_library():
     assert (ROOT / "docs" / "library.md").read_text() == script("make_library").library()
 
 
+def test_the_glossary_is_that_of_the_report():
+    assert (ROOT / "docs" / "glossary.md").read_text() == script("make_glossary").glossary()
+
+
+def test_every_page_is_in_the_site():
+    """Whoever adds a page finds out here, not when the site is built."""
+    nav = (ROOT / "mkdocs.yml").read_text()
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    listed = set(re.findall(r"[\w/-]+\.md", nav[nav.index("\nnav:") :]))
+    assert pages - {"files.md"} == listed
+
+
 def test_the_manual_page_is_up_to_date(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     page = importlib.import_module("make_man")

@@ -28,6 +28,7 @@ endef
 
 # Fast code is compiled for this machine once: half a minute that the first run would be silent for.
 .venv/.compiled: .venv/.installed
+	@echo "compiling fast code for this machine (about half a minute, once)"
 	@$(BIN)/python -m spklink.cli.compile
 	@touch $@
 

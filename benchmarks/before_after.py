@@ -109,6 +109,16 @@ rng = np.random.default_rng(0)
 targets, others = (rng.normal(m, 1, n).astype(np.float32) for m, n in ((2, 100000), (0, 9900000)))
 least(lambda: measure(targets, others, threads=1), 3)
 """,
+    "reading 200,000 conversations": START
+    + """
+import pathlib, tempfile
+read = get("read_conversations", "database.conversations", "conversations")
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / "conversations.csv"
+    rows = (f"c{k},calls/{k}.wav,s{k % 5000};s{(k * 7 + 1) % 5000}x" for k in range(200000))
+    path.write_text("\\n".join(["conversation,audio,participants", *rows]) + "\\n")
+    least(lambda: read(path), 3)
+""",
     "reading 380,000 scores": START
     + """
 import pathlib, tempfile

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from spklink import __version__
 from spklink.cli.app import EXIT_CODES
-from spklink.cli.commands import EXAMPLES, HELP, ORDER, app
+from spklink.cli.commands import EXAMPLES, HELP, ORDER, whole
 from spklink.cli.parameters import parameters_of
 from spklink.option_groups import grouped
 from spklink.options import REQUIRED, Option
@@ -28,7 +28,7 @@ def manual() -> str:
     lines += [".SH NAME", f"spklink \\- {_text(HELP[0].lower() + HELP[1:].rstrip('.'))}"]
     lines += [".SH SYNOPSIS", ".B spklink", "[\\fIoptions\\fR] \\fIcommand\\fR [\\fIarguments\\fR]"]
     lines += [".SH OPTIONS", "With every command, anywhere on its line:"]
-    for parameter in get_command(app).params:
+    for parameter in get_command(whole()).params:
         words = ", ".join(sorted(parameter.opts, key=len))
         lines += [".TP", f"\\fB{_text(words)}\\fR", _text(parameter.help)]
     lines += [".SH COMMANDS"]

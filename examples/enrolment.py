@@ -106,9 +106,11 @@ class Found:
         table(["probability", "tracks", "stated", "right"], rows, title=title)
 
 
+# Tracks of people whose voices are known: called someone else, or by a wrong name; tracks of others
+# that are named; all that is wrong and how much of it was expected; settled, and how many of these
+# are wrong.
 COLUMNS = [
-    *("", "tracks", "of known people", "called someone else", "under a wrong name"),
-    *("others named", "wrong (expected)", "settled (wrong)"),
+    *("", "tracks", "known", "missed", "misnamed", "false", "wrong (exp.)", "settled"),
 ]
 
 

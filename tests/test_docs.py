@@ -14,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 from commands import assign
-from spklink.cli.commands import app
+from spklink.cli.commands import whole
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -90,7 +90,7 @@ def test_the_manual_page_is_up_to_date(monkeypatch):
 
 def test_every_option_is_explained():
     text = (ROOT / "docs" / "reference.md").read_text()
-    for name, command in get_command(app).commands.items():
+    for name, command in get_command(whole()).commands.items():
         (section,) = re.findall(rf"### spklink {name}\n(.*?)(?=\n### |\Z)", text, re.DOTALL)
         for parameter in command.params:
             assert parameter.help, f"spklink {name}: {parameter.name} has no help"

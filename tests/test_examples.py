@@ -109,3 +109,13 @@ def test_scripts_take_from_the_package_only_what_it_has(script):
                 assert hasattr(module, name.name) or importlib.util.find_spec(
                     f"{node.module}.{name.name}"
                 )
+
+
+def test_orders_of_listening(capsys, monkeypatch, tmp_path):
+    orders = load("queue_orders")
+    picture = tmp_path / "queue.svg"
+    words = ["--databases", "1", "--eer", "7", "--picture", str(picture)]
+    monkeypatch.setattr("sys.argv", ["queue_orders.py", *words])
+    orders.main()
+    assert "1 simulated databases, EER 7 %" in capsys.readouterr().out
+    assert picture.read_text().count("conversations heard") == 1

@@ -12,11 +12,14 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
-    *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "tables"),
+    *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
+    *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
-    *("world_options", "review_options", "partition_options", "option_groups", "settings"),
-    *("database", "formats", "sound", "recognizers", "scores", "posterior", "calibration"),
-    *("cues", "partitions", "measures", "worlds", "runs", "report", "review", "cli"),
+    *("world_options", "review_options", "partition_options", "table_options"),
+    *("compare_options", "option_groups", "settings"),
+    *("database", "formats", "sound", "corpora", "recognizers", "scores", "posterior"),
+    *("calibration", "cues", "partitions", "measures", "worlds", "runs", "report", "review"),
+    "cli",
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.
 TABLES = {

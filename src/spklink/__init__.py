@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from spklink.runs.compare import compare as compare
     from spklink.runs.export import export as export
     from spklink.runs.folder import load as load
+    from spklink.runs.init import init as init
     from spklink.runs.link import link as link
     from spklink.runs.measure import consistency as consistency
     from spklink.runs.measure import detect as detect
@@ -73,6 +74,7 @@ else:  # where each name is; a test holds this against the lines above
         "compare": "runs.compare",
         "export": "runs.export",
         "load": "runs.folder",
+        "init": "runs.init",
         "link": "runs.link",
         "consistency": "runs.measure",
         "detect": "runs.measure",
@@ -121,6 +123,7 @@ __all__ = [
     "export",
     "find_cliques",
     "find_links",
+    "init",
     "levels",
     "link",
     "load",

@@ -11,18 +11,9 @@ from collections.abc import Iterable
 OWN = "Options"
 GROUPS: dict[str, tuple[str, ...]] = {
     "What you give": (
-        *("columns", "audio", "corpus", "component", "known", "claimed", "key", "tracks", "turns"),
-        *(
-            "level",
-            "speakers",
-            "pairs",
-            "attribute",
-            "cue",
-            "embeddings",
-            "embedding_keys",
-            "scores",
-            "sides",
-        ),
+        *("columns", "encoding", "audio", "corpus", "component", "known", "claimed", "key"),
+        *("tracks", "turns", "level", "speakers", "pairs", "attribute", "cue", "embeddings"),
+        *("embedding_keys", "scores", "sides"),
         *("segments", "enrol", "background", "calibration", "fallback"),
     ),
     "What you get": (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from spklink.compare_options import CompareOptions as CompareOptions
 from spklink.options import REQUIRED as REQUIRED
 from spklink.options import Option
 from spklink.options import command_words as command_words
@@ -69,6 +70,14 @@ from spklink.shared_options import (
     WrongLists,
 )
 from spklink.shared_options import File as File
+from spklink.table_options import (
+    AudioPattern,
+    CheckOptions,
+    Columns,
+    DetectOptions,
+    Encoding,
+    InitOptions,
+)
 from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 LABELFREE, NONE = "labelfree", "none"
@@ -105,6 +114,7 @@ Shell = Annotated[
     str, Option("Which shell.", choices=("bash", "zsh", "fish", "powershell"), argument="SHELL")
 ]
 To = Annotated[str, Option("The format.", choices=export_formats)]
+Linked = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
 ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
 Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
@@ -129,6 +139,8 @@ CALIBRATION = "FILE saved by calibrate, or labelfree, or none."
 
 
 class AssignOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     calibration: Annotated[
         SavedFile,
         Option(CALIBRATION, NONE, choices=(LABELFREE, NONE), file=True, memory=True),
@@ -152,6 +164,9 @@ class AssignOptions(TypedDict, total=False):
 
 
 class LinkOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
+    audio: AudioPattern
     recognizer: Recognizer
     preset: Preset
     speech: Speech
@@ -216,52 +231,9 @@ class LinkOptions(TypedDict, total=False):
     report: Report
 
 
-class CompareOptions(TypedDict, total=False):
-    recognizer: Annotated[
-        tuple[str, ...],
-        Option(
-            "A recognizer, or one with a preset (gmm-ubm:paper); again and again.",
-            (),
-            several=True,
-        ),
-    ]
-    embeddings: Annotated[
-        tuple[str, ...],
-        Option("A file of vectors of sides, as for link; again and again.", (), several=True),
-    ]
-    embedding_keys: EmbeddingKeys
-    scores: Annotated[
-        tuple[str, ...],
-        Option("A file of scores between sides, as for link; again and again.", (), several=True),
-    ]
-    sides: Sides
-    tracks: Tracks
-    known: Known
-    key: Annotated[
-        TableFile,
-        Option(
-            "The truth; without it the runs are held against each other.",
-            None,
-            file=True,
-            memory=True,
-        ),
-    ]
-    background: Background
-    on_bad_audio: OnBadAudio
-    min_speech: MinSpeech
-    cache: Annotated[
-        File, Option("Folder of the cache that all share (OUT/cache).", None, file=True)
-    ]
-    list_errors: ListErrors
-    method: Method
-    budget_seconds: BudgetSeconds
-    budget_gb: BudgetGb
-    workers: Workers
-    seed: Seed
-    safe_csv: SafeCsv
-
-
 class CalibrateOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     key: Annotated[
         TableFile, Option("The truth; without it no label is used.", None, file=True, memory=True)
     ]
@@ -308,6 +280,8 @@ class ExportOptions(TypedDict, total=False):
 
 
 class ReportOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     key: TruthIfKnown
     claimed: Claimed
     verbal: Verbal
@@ -325,6 +299,8 @@ class ReviewOptions(TypedDict, total=False):
 
 
 class EvaluateOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
     key: Annotated[
         TableFile,
         Option(
@@ -338,25 +314,18 @@ class EvaluateOptions(TypedDict, total=False):
     workers: Workers
 
 
-class CheckOptions(TypedDict, total=False):
-    tracks: Tracks
-    turns: Turns
-    speakers: Speakers
-    attribute: Attributes
-    cue: Cue
-
-
 class NoOptions(TypedDict, total=False):
     """Of commands that take nothing beside what must be given."""
 
 
 COMMANDS: dict[str, type] = {
+    "init": InitOptions,
     "assign": AssignOptions,
     "link": LinkOptions,
     "partition": PartitionOptions,
     "compare": CompareOptions,
     "calibrate": CalibrateOptions,
-    "detect": NoOptions,
+    "detect": DetectOptions,
     "recognizers": NoOptions,
     "demo": DemoOptions,
     "export": ExportOptions,

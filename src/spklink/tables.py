@@ -1,10 +1,11 @@
-"""Reading and writing what people see: CSV tables, JSON, arrays.
+"""Reading and writing what people see: tables.
 
-A table is a CSV file or, in the library, a pandas DataFrame or plain rows (a mapping each); every
-reader takes all of them. Reading a file accepts a byte-order mark and either line ending, and
-nothing but UTF-8. Rows are counted as a spreadsheet does: the header is row 1. Writing goes to a
-temporary name that is then renamed, so a file is either whole or as it was before. Cells are
-written as they are; a `safe` table marks those that a spreadsheet would take for a formula.
+A table is a file or, in the library, a pandas DataFrame or plain rows (a mapping each); every
+reader takes all of them. A file may be text with any separator in any usual encoding (module
+`table_forms`), Excel, Parquet or JSON (`foreign_tables`), and its columns may have other names than
+ours (`columns`). Rows are counted as a spreadsheet does: the header is row 1, unless something
+stands above it. Cells are written as they are; a `safe` table marks those that a spreadsheet would
+take for a formula.
 """
 
 from __future__ import annotations
@@ -12,29 +13,46 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import os
 import re
-import shutil
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, BinaryIO
 
-import numpy as np
-
+from spklink.columns import TEXTS, Columns, Guess, Odd, guess, renamed
 from spklink.errors import Problems, SpklinkError, problems_in
+from spklink.foreign_tables import SEPARATOR as SEPARATOR
+from spklink.foreign_tables import foreign_rows, given_rows
 from spklink.json_files import read_json as read_json
 from spklink.shown import Probability
+from spklink.table_forms import (
+    BEGIN,
+    DECIMAL,
+    PLAIN,
+    ROWS,
+    TEXT,
+    Form,
+    first_text,
+    form_of,
+    rows_of,
+)
+from spklink.whole_files import TEMPORARY as TEMPORARY
+from spklink.whole_files import aside as aside
+from spklink.whole_files import replacing as replacing
+from spklink.whole_files import sha256 as sha256
+from spklink.whole_files import sweep as sweep
+from spklink.whole_files import write_bytes as write_bytes
+from spklink.whole_files import write_json as write_json
+from spklink.whole_files import write_npz as write_npz
 
 csv.field_size_limit(1 << 24)
-TEMPORARY = "writing"  # ending of files that are not whole yet
 KINDS = {str: "text", int: "a whole number", float: "a number"}  # of cells, in messages
-SEPARATOR = ";"  # between several things in one cell: participants, files
 # Columns of ours that hold what others wrote; all others hold figures and words of our own.
 FOREIGN = {"conversation", "speaker", "file", "problem", "claimed", "suggested", "mark"} | {
     *("track", "cue", "against"),
@@ -46,16 +64,38 @@ BEGINNING = r"(?<![^;\t\r\n])"
 Table = Any  # a path, a Content, a DataFrame, or an iterable of mappings: pandas is not imported
 
 
+Rows = Iterator[tuple[int, list[str]]]
+
+
 @dataclass(frozen=True)
 class Header:
-    """Column positions of one table."""
+    """Column positions of one table, and how it is written."""
 
     path: Path
     names: list[str]
+    form: Form = PLAIN
+    row: int = 1
+    begin: bytes = field(default=b"", repr=False)  # of a table in text
 
     def column(self, name: str) -> int:
         """Position of a column, -1 where the table has none of that name."""
         return self.names.index(name) if name in self.names else -1
+
+    def sample(self) -> list[list[str]]:
+        """The first rows below it, as they are written."""
+        text = first_text(self.begin, self.form.encoding)
+        return list(islice(rows_of(text, self.form.separator), self.row, self.row + ROWS))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a person says that tables are to be read."""
+
+    columns: Columns = field(default_factory=Columns)
+    encoding: str | None = None
+
+
+AS_IT_IS = Reading()
 
 
 @dataclass(frozen=True)
@@ -65,48 +105,35 @@ class Content:
     path: Path  # a name for messages, where it was no file
     data: bytes
     file: bool = True
+    how: Reading = AS_IT_IS
 
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
+    @cached_property
+    def form(self) -> Form:
+        """How it is written."""
+        if not self.file:
+            return PLAIN
+        try:
+            return form_of(self.data, whole=True, encoding=self.how.encoding)
+        except SpklinkError as error:
+            raise SpklinkError(f"{self.path}: {error}") from None
 
-def read_table(table: Table, name: str = "table") -> Content:
+
+def read_table(table: Table, name: str = "table", how: Reading = AS_IT_IS) -> Content:
     """All of a table, read once; `name` is what messages call rows that come from no file."""
     if isinstance(table, Content):
         return table
     if isinstance(table, str | os.PathLike):
         path = Path(table)
         try:
-            return Content(path, path.read_bytes())
+            return Content(path, path.read_bytes(), how=how)
         except OSError as error:
             raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
-    columns, rows = _given_rows(table, name)
-    return Content(Path(name), csv_bytes(columns, rows), file=False)
-
-
-def _given_rows(table: Any, name: str) -> tuple[list[str], list[list[str]]]:
-    """The columns and cells of a DataFrame or of rows."""
-    if hasattr(table, "columns") and hasattr(table, "itertuples"):
-        columns = [str(column) for column in table.columns]
-        return columns, [[_cell(v) for v in row] for row in table.itertuples(index=False)]
-    rows = list(table) if isinstance(table, Iterable) else []
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise SpklinkError(
-            f"{name}: give a file, a DataFrame, or rows as a list of dictionaries, "
-            f"not {type(table).__name__}"
-        )
-    columns = list(dict.fromkeys(str(column) for row in rows for column in row))
-    return columns, [[_cell(row.get(column)) for column in columns] for row in rows]
-
-
-def _cell(value: Any) -> str:
-    """A cell as a file would have it: nothing for None and NaN, several things with semicolons."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, list | tuple):
-        return SEPARATOR.join(map(str, value))
-    return str(value)
+    columns, rows = given_rows(table, name)
+    return Content(Path(name), csv_bytes(columns, rows), file=False, how=how)
 
 
 @dataclass(frozen=True)
@@ -114,50 +141,117 @@ class OpenFile:
     """A table in an open file, which is read once."""
 
     path: Path
-    file: BinaryIO
+    file: io.BufferedReader
 
 
 @contextmanager
-def open_table(
-    table: Table, name: str = "table"
-) -> Iterator[tuple[Header, Iterator[tuple[int, list[str]]]]]:
+def open_table(table: Table, name: str = "table") -> Iterator[tuple[Header, Rows]]:
     """The header and the (row number, fields) of a table; blank lines are passed over."""
-    data: bytes | None = None
-    if isinstance(table, str | os.PathLike):
-        path = Path(table)
-        source: Any = path
-    elif isinstance(table, OpenFile):
-        path, source = table.path, table.file
-    else:
-        content = read_table(table, name)
-        path, data = content.path, content.data
-        source = io.BytesIO(data)
+    one = _opened(table, name)
     reader: Any = None
     try:
-        with _text(source) as file:
-            reader = csv.reader(file, strict=True)
-            names = [column.strip() for column in next(reader, [])]
-            if not any(names):
-                raise SpklinkError(f"{path}: empty; a table starts with a row of column names")
-            yield Header(path, names), _numbered(reader)
+        if one.form.kind != TEXT:
+            rows = _of_file(one.path, foreign_rows(one.form.kind, one.file.read()))
+            row, names = next(rows, (1, []))
+        else:
+            text = io.TextIOWrapper(one.file, encoding=one.form.encoding, newline="")
+            reader = csv.reader(text, delimiter=one.form.separator, strict=True)
+            row, names = one.form.header, next(islice(reader, one.form.header - 1, None), [])
+            rows = _numbered(reader, row)
+        names = [column.strip() for column in names]
+        if not any(names):
+            raise SpklinkError(f"{one.path}: empty; a table starts with a row of column names")
+        if one.form.kind == TEXT and one.form.separator != ",":
+            rows = _with_points(names, rows)
+        names, rows = _as_ours(one.path, names, rows, one.how.columns)
+        yield Header(one.path, names, one.form, row, one.begin), rows
     except UnicodeDecodeError:
-        raise SpklinkError(f"{path}: {_undecodable_line(path, data)}") from None
+        raise SpklinkError(f"{one.path}: {one.undecodable()}") from None
     except csv.Error as error:
-        raise SpklinkError(f"{path}: line {reader.line_num}: not valid CSV ({error})") from None
+        raise SpklinkError(f"{one.path}: line {reader.line_num}: not valid CSV ({error})") from None
     except OSError as error:
-        raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
+        raise SpklinkError(f"{one.path}: cannot be read ({error.strerror})") from None
 
 
-def _text(source: Path | BinaryIO) -> Any:
-    if isinstance(source, Path):
-        return source.open(encoding="utf-8-sig", newline="")
-    return io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
+@dataclass(frozen=True)
+class _Opened:
+    """A table about to be parsed."""
+
+    path: Path
+    file: BinaryIO
+    form: Form
+    begin: bytes
+    how: Reading
+
+    def undecodable(self) -> str:
+        """Where it is, looked for from the begin; nowhere in a pipe."""
+        remedy = f"not {self.form.encoding.removesuffix('-sig').upper()}; save the table as UTF-8"
+        if not self.path.is_file():
+            return remedy
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode(self.form.encoding)
+                except UnicodeDecodeError as error:
+                    return f"line {number}: (byte 0x{line[error.start]:02x}) {remedy}"
+        return remedy
 
 
-def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    for number, fields in enumerate(reader, start=2):
+def _opened(table: Table, name: str) -> _Opened:
+    if isinstance(table, OpenFile):
+        begin = table.file.peek(BEGIN)[:BEGIN]
+        try:
+            form = form_of(begin, whole=False)
+        except SpklinkError as error:
+            raise SpklinkError(f"{table.path}: {error}") from None
+        return _Opened(table.path, table.file, form, begin, AS_IT_IS)
+    content = read_table(table, name)
+    return _Opened(
+        content.path,
+        io.BytesIO(content.data),
+        content.form,
+        content.data[:BEGIN],
+        content.how,
+    )
+
+
+def _numbered(reader: Iterator[list[str]], header: int) -> Rows:
+    for number, fields in enumerate(reader, start=header + 1):
         if fields:
             yield number, fields
+
+
+def _as_ours(path: Path, names: list[str], rows: Rows, said: Columns) -> tuple[list[str], Rows]:
+    try:
+        return renamed(names, rows, said)
+    except SpklinkError as error:
+        raise SpklinkError(f"{path}: {error}") from None
+
+
+def _of_file(path: Path, rows: Rows) -> Rows:
+    """The same; what is wrong with them is said of their file."""
+    try:
+        yield from rows
+    except SpklinkError as error:
+        raise SpklinkError(f"{path}: {error}") from None
+
+
+def _with_points(names: list[str], rows: Rows) -> Rows:
+    """Numbers with a decimal comma as everybody else writes them."""
+    at = [k for k, name in enumerate(names) if name.casefold() not in TEXTS]
+    for number, fields in rows:
+        for k in at:
+            if k < len(fields) and "," in fields[k] and DECIMAL.fullmatch(fields[k]):
+                fields[k] = fields[k].replace(",", ".")
+        yield number, fields
+
+
+def plain_bytes(content: Content) -> bytes:
+    """A table as plain CSV with our names; its own bytes where it is that already."""
+    if content.form.plain and not content.how.columns:
+        return content.data
+    with open_table(content) as (header, rows):
+        return csv_bytes(header.names, (fields for _, fields in rows))
 
 
 def read_cells(table: Table, columns: Mapping[str, type]) -> list[Sequence[Any]]:
@@ -218,7 +312,12 @@ def wrong_length(number: int, fields: Sequence[str], header: Header) -> str | No
     """The problem of a row with too many or too few fields, None where it is right."""
     if len(fields) == len(header.names):
         return None
-    return f"row {number}: {len(fields)} fields where the header has {len(header.names)}"
+    found, wanted = len(fields), len(header.names)
+    if isinstance(fields, Odd):
+        found, wanted = fields.found, fields.wanted
+    lists = header.form.separator == SEPARATOR and found > wanted
+    hint = '; put lists in quotes ("anna;ben")' if lists else ""
+    return f"row {number}: {found} fields where the header has {wanted}{hint}"
 
 
 def require_columns(header: Header, names: Sequence[str]) -> None:
@@ -226,97 +325,32 @@ def require_columns(header: Header, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in header.names]
     count = Counter(header.names)
     twice = sorted(name for name, times in count.items() if name and times > 1)
-    problems = [f"row 1: column '{name}' appears more than once" for name in twice]
+    row = f"row {header.row}"
+    problems = [f"{row}: column '{name}' appears more than once" for name in twice]
     if missing:
-        found = ",".join(header.names[:100])
-        hint = ""
-        if len(header.names) == 1 and any(mark in found for mark in ";\t"):
-            hint = " (columns must be separated by commas)"
-        elif len(missing) == len(names):
-            hint = " (is the header row missing?)"
+        found = header.form.separator.join(header.names[:100])
+        form = "" if header.form.plain else f", read as {header.form}"
         problems.append(
-            f"row 1: no column {', '.join(map(repr, missing))}; found {found[:200]!r}{hint}"
+            f"{row}: no column {', '.join(map(repr, missing))}; found {found[:200]!r}{form}"
+            f"{_remedy(header, names, missing)}"
         )
     if problems:
         raise problems_in(header.path, problems)
 
 
-def _undecodable_line(path: Path, data: bytes | None) -> str:
-    """Where it is, looked for from the begin; nowhere in a pipe, which cannot be read again."""
-    if data is None and not path.is_file():
-        return "not UTF-8; save the table as UTF-8"
-    again: BinaryIO = path.open("rb") if data is None else io.BytesIO(data)
-    with again as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                return (
-                    f"line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at column "
-                    f"{error.start + 1}); save the table as UTF-8"
-                )
-    return "not UTF-8; save the table as UTF-8"
+def _remedy(header: Header, needed: Sequence[str], missing: Sequence[str]) -> str:
+    """What would make these columns ours."""
+    found = guessed(header, needed)
+    if found.whole:
+        return f"; if the columns mean that, give --columns {quote(str(found.columns))}"
+    said = ",".join(f"{role}=…" for role in missing)
+    head = "; is the header row missing?" if len(missing) == len(needed) else ""
+    return f"{head}; which columns are these? give --columns '{said}'"
 
 
-def sha256(path: str | os.PathLike[str]) -> str:
-    """Hash of a file's bytes, read in blocks."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` only when the block ends without an error."""
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(f".{TEMPORARY}", f".{path.name}.", path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a disk that is full says of no file
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def aside(folder: Path, *, older_than_days: float = 0.0) -> Iterator[Path]:
-    """A folder inside `folder` for what is not whole yet; it goes when the block ends. Those of
-    killed runs go now, if they are older than this."""
-    sweep(folder, older_than_days=older_than_days)
-    new = Path(tempfile.mkdtemp(f".{TEMPORARY}", ".results.", folder))
-    try:
-        yield new
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-
-
-def sweep(folder: Path, *, older_than_days: float = 0.0) -> None:
-    """Remove what a killed run left half written."""
-    limit = time.time() - 86400.0 * older_than_days
-    for path in folder.glob(f".*.{TEMPORARY}"):
-        with suppress(OSError):  # another run may have been faster, or still be using it
-            if path.lstat().st_mtime > limit:
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    with replacing(path) as file:
-        file.write(data)
+def guessed(header: Header, needed: Sequence[str]) -> Guess:
+    """What the columns of a table might be."""
+    return guess(header.names, needed, header.sample() if header.form.kind == TEXT else ())
 
 
 def write_csv(
@@ -347,21 +381,6 @@ def _put_csv(file: BinaryIO, columns: Sequence[str], rows: Iterable[Sequence[Any
     writer.writerows(rows)
     text.flush()
     text.detach()
-
-
-def write_json(path: str | os.PathLike[str], value: Mapping[str, Any]) -> None:
-    write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Arrays without pickle; the same arrays give the same bytes (zip dates are fixed)."""
-    import zipfile
-
-    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            with archive.open(entry, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def probability_text(value: float) -> Probability:

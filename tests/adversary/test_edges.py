@@ -150,8 +150,13 @@ TABLES = {
     "people twice": rows("a,," + ";".join(f"p{k}" for k in range(100_000)) + ";p99999"),
     "columns": ",".join(f"c{k}" for k in range(100_000)) + "\n1\n",
     "problems": rows(*(f"{k},,x" for k in range(200_000))),
-    "not UTF-8": WIDE.encode() + b"a,,\xff;y\n",
-    "UTF-16": rows("a,,x;y").encode("utf-16"),
+    "not UTF-8": rows(*(f"{k},,Пётр;Анна" for k in range(50))).encode("cp1251"),
+    "half of UTF-16": rows("a,,x;y").encode("utf-16")[:-1],
+    "an archive": b"PK\x03\x04" + bytes(range(256)) * 9,
+    "Parquet": b"PAR1" + bytes(range(256)) * 9,
+    "old Excel": b"\xd0\xcf\x11\xe0" + bytes(range(256)) * 9,
+    "JSON": "{" * 100_000,
+    "a JSON array": "[" * 100_000,
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import spklink
 from commands import assign, rows
-from spklink.cli.commands import app
+from spklink.cli.commands import whole
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_errors_are_one_line_with_code_2(run, words, tmp_path, monkeypatch):
 
 
 def test_every_command_has_help_with_an_example(run):
-    for command in app.registered_commands:
+    for command in whole().registered_commands:
         code, text, _ = run(command.callback.__name__, "--help")
         assert code == 0
         assert "Example:" in text

@@ -15,7 +15,7 @@ from spklink.options import REQUIRED
 from spklink.settings import COMMANDS, AssignOptions, LinkOptions, options_of
 
 FUNCTIONS = {function.__name__: function for function in cli.EXAMPLES}
-BUILT = typer.main.get_command(cli.app).commands
+BUILT = typer.main.get_command(cli.whole()).commands
 
 
 def test_every_command_has_its_description():

@@ -45,6 +45,7 @@ def test_defaults_are_valid_and_every_option_has_help(command):
 
 def test_options_keep_the_order_in_which_they_are_written():
     assert list(options_of(AssignOptions)) == [
+        *("columns", "encoding"),
         *("calibration", "kind", "sides", "fallback", "wrong_lists", "list_errors"),
         *("split_speakers", "weight"),
         *("beta", "known", "cue", "method", "budget_seconds", "budget_gb", "workers", "seed"),
@@ -79,7 +80,7 @@ def test_a_recognizer_is_a_name_or_an_object():
     ("name", "value", "message"),
     [
         ("metod", "auto", "there is no option 'metod'; did you mean 'method'?"),
-        ("zzz", 1, "there is no option 'zzz'; there are calibration, kind"),
+        ("zzz", 1, "there is no option 'zzz'; there are columns, encoding"),
         ("method", "gess", "method: 'gess' is not one of auto, enumerate"),
         ("method", "tre", "did you mean 'tree'?"),
         ("method", None, "method: None is not text"),

@@ -106,6 +106,14 @@ def test_what_is_wrong_with_a_table_is_said_by_row(tmp_path, write):
     assert "row 6" not in str(error.value)
 
 
+def test_rows_of_any_order_that_overlap(write):
+    table = make_conversations([("c1", "a", "b")])
+    text = "conversation,channel,start,end\nc1,2,5,6\nc1,1,3,4\nc1,1,0,2\nc1,1,1,1.5\nc1,2,6,7\n"
+    found = read_speech_marks(write("s.csv", text), table)
+    assert found.of_side(0).tolist() == [[0, 2000], [3000, 4000]]
+    assert found.of_side(1).tolist() == [[5000, 7000]]
+
+
 def test_written_and_read(tmp_path):
     table = make_conversations([("c1", "a", "b"), ("c2", "a", "c")])
     marks = SpeechMarks.of(

@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from spklink.cli import look, review, runs
-from spklink.cli.parameters import parsed
+from spklink.cli.parameters import named, parsed
 from spklink.cli.parser import LOG, Command, Group, hoisted, in_order
 from spklink.cli.talk import begin
 
 COMPLETE = "_SPKLINK_COMPLETE"  # how shells ask what may come next
 EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has their order
+    look.init: [
+        "spklink init recordings --audio '{caller}_{callee}_{date}.wav'",
+        "spklink init --corpus kaldi:data/train -o tables/conversations.csv",
+    ],
     runs.assign: ["spklink assign conversations.csv --scores scores.csv -o results"],
-    runs.link: ["spklink link conversations.csv -o results --claimed claimed.csv"],
+    runs.link: [
+        "spklink link conversations.csv -o results --claimed claimed.csv",
+        "spklink link --corpus cgn:/data/CGN --component c -o results",
+    ],
     runs.partition: [
         "spklink partition conversations.csv -o who",
         "spklink partition conversations.csv --scores scores.csv --speakers 12 -o who",
@@ -64,26 +71,15 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
     look.paper: ["spklink paper --databases 300 --world gaussian --eer 7"],
     look.check: [
         "spklink check conversations.csv",
+        "spklink check calls.xlsx --columns 'audio=Datei,participants=Sprecher A;Sprecher B'",
         "spklink check conversations.csv --turns transcripts/",
     ],
     look.completion: ['eval "$(spklink completion bash)"'],
 }
 
 HELP = "Who is on which channel of every call, with calibrated probabilities."
-app = typer.Typer(
-    name="spklink",
-    cls=Group,
-    help=HELP,
-    epilog="Start with:  spklink demo, then  spklink link conversations.csv -o results",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
 _FUNCTIONS = {function.__name__: function for function in EXAMPLES}
 ORDER = [_FUNCTIONS[n] for names in in_order(list(_FUNCTIONS)).values() for n in names]
-for function in ORDER:
-    epilog = "Example:  " + "\n\n         ".join(EXAMPLES[function])
-    app.command(cls=Command, epilog=epilog)(parsed(function))
 
 
 def _version(asked: bool) -> None:
@@ -94,7 +90,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, only results and errors.")
@@ -114,12 +109,38 @@ def options(
     begin(quiet=quiet, verbose=verbose, log=log, words=sys.argv)
 
 
+def parser(names: Collection[str]) -> typer.Typer:
+    """The parser; only commands of these names know their options, which take time to describe."""
+    made = typer.Typer(
+        name="spklink",
+        cls=Group,
+        help=HELP,
+        epilog="Start with:  spklink demo, then  spklink link conversations.csv -o results",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(options)
+    for function in ORDER:
+        epilog = "Example:  " + "\n\n         ".join(EXAMPLES[function])
+        full = function.__name__ in names
+        made.command(cls=Command, epilog=epilog)(parsed(function) if full else named(function))
+    return made
+
+
+def whole() -> typer.Typer:
+    """The parser of all commands."""
+    return parser(_FUNCTIONS)
+
+
 def carry_out() -> Any:
     """What the words of the command line ask for; the exit code."""
+    app = parser(sys.argv)
     if COMPLETE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
+        app = whole()
     try:
         code = app(hoisted(sys.argv[1:]), prog_name="spklink", standalone_mode=False)
     except typer.Abort:

@@ -6,14 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Unpack
 
+from spklink.cli.app import FINE, PROBLEMS
 from spklink.errors import SpklinkError, check_folder
 from spklink.settings import (
-    CheckOptions,
     CountedTable,
     EvaluateOptions,
     ExportOptions,
     ExportOut,
     Json,
+    Linked,
     Model,
     ReportOptions,
     Results,
@@ -24,18 +25,35 @@ from spklink.settings import (
     To,
     Truth,
 )
+from spklink.table_options import (
+    CheckOptions,
+    DetectOptions,
+    FirstTable,
+    InitOptions,
+    Recordings,
+)
 from spklink.world_options import EntropyOptions, PaperOptions, SimulateOptions
 
 
-def detect(table: Table, scores: Scores, key: Truth, *, as_json: Json = False) -> None:
+def detect(
+    table: Table,
+    scores: Scores,
+    key: Truth,
+    *,
+    as_json: Json = False,
+    **options: Unpack[DetectOptions],
+) -> None:
     """How well scores tell the same speaker from others.
 
     Equal error rate, Cllr, minimum costs."""
     from spklink.cli import measures, show
+    from spklink.cli.asking import asked_table
+    from spklink.runs.inputs import read_labels
     from spklink.runs.measure import detect as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, scores, key, stages=stages)
+        found = run(people, scores, read_labels(key, options), stages=stages)
     if as_json:
         show.as_json(found.as_json())
     else:
@@ -62,7 +80,7 @@ def recognizers(model: Model = None, *, as_json: Json = False) -> None:
 
 
 def export(
-    out: Results,
+    out: Linked,
     folder: ExportOut,
     to: To,
     *,
@@ -91,6 +109,7 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
     from spklink.cli import show
     from spklink.report.partition import write_partition_page
     from spklink.report.write import write_report
+    from spklink.runs.inputs import read_labels
     from spklink.runs.partition_folder import is_partition
 
     if is_partition(out):
@@ -99,8 +118,8 @@ def report(out: Results, *, as_json: Json = False, **options: Unpack[ReportOptio
     with show.stages_on_stderr() as stages:
         page = write_report(
             out,
-            key=options["key"],
-            claimed=options["claimed"],
+            key=read_labels(options["key"], options),
+            claimed=read_labels(options["claimed"], options),
             verbal=options["verbal"],
             workers=options["workers"],
             stages=stages,
@@ -121,9 +140,10 @@ def evaluate(out: Results, *, as_json: Json = False, **options: Unpack[EvaluateO
     With a key the paper's Tables 2 and 3."""
     from spklink.cli import measures, show
     from spklink.runs import measure
+    from spklink.runs.inputs import read_labels
     from spklink.runs.partition_folder import is_partition
 
-    key, workers = options["key"], options["workers"]
+    key, workers = read_labels(options["key"], options), options["workers"]
     if is_partition(out):
         _evaluate_partition(out, key, as_json=as_json)
         return
@@ -240,18 +260,41 @@ def paper(*, as_json: Json = False, **options: Unpack[PaperOptions]) -> None:
         measures.paper(rows, dict(options))
 
 
-def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> None:
+def init(
+    folder: Recordings = None,
+    out: FirstTable = Path("conversations.csv"),
+    *,
+    as_json: Json = False,
+    **options: Unpack[InitOptions],
+) -> None:
+    """Write a first table of recordings, or of a corpus."""
+    from spklink.cli import show
+    from spklink.runs.init import in_words
+    from spklink.runs.init import init as run
+
+    made = run(folder, out, **options)
+    if as_json:
+        show.as_json(made.as_json())
+    else:
+        for line in in_words(made):
+            show.text(line)
+
+
+def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions]) -> int:
     """Look at a table before listening, and what is wrong with it.
 
-    Cliques, what can be resolved, entropies, problems."""
+    Cliques, what can be resolved, entropies, problems, what linking would cost."""
     from spklink.cli import show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.runs.check import check as run
 
-    found = run(table, **options)
+    people, options = asked_table(table, options)
+    found = run(people, **options)
     if as_json:
         show.as_json(found)
     else:
         summaries.description(found)
+    return PROBLEMS if found["bad_recordings"] else FINE
 
 
 def completion(shell: Shell) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spklink.cli.show import number, paragraph, percent, table, text
-from spklink.words import counted
+from spklink.words import chance_text, counted
 
 if TYPE_CHECKING:
     from spklink.measures.cues import CueRow
@@ -185,8 +185,8 @@ def _reliability(bins: list[Reliability], title: str, predicted: str = "predicte
             (
                 f"{b.low:g} to {b.high:g}",
                 b.count,
-                percent(b.predicted, 2),
-                percent(b.observed, 2),
+                chance_text(b.predicted),
+                percent(b.observed),
                 f"{percent(b.observed_low)} to {percent(b.observed_high)}",
             )
             for b in bins

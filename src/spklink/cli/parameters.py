@@ -64,6 +64,16 @@ def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as a list of commands shows it: what it is called and what it does."""
+
+    def call() -> None:
+        raise AssertionError(f"{function.__name__} was not parsed")
+
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    return call
+
+
 def _parameter(name: str, hint: Any, option: Option) -> inspect.Parameter:
     if option.argument:
         about: Any = typer.Argument(metavar=option.argument, help=option.help)

@@ -7,10 +7,10 @@ what came out. What their options are is written in `settings`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from spklink.cli.app import FINE, PROBLEMS
-from spklink.errors import check_file, check_folder
+from spklink.errors import SpklinkError, check_file, check_folder
 from spklink.settings import (
     AssignOptions,
     CalibrateOptions,
@@ -25,6 +25,7 @@ from spklink.settings import (
     Scores,
     Table,
 )
+from spklink.table_options import Component, Corpus, OptionalTable
 
 BAD_AUDIO = "bad audio"  # a side that was not used, in sides.csv
 
@@ -40,26 +41,39 @@ def assign(
     """Find who is on which channel, from scores that you have."""
     check_folder(out)
     from spklink.cli import show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.runs.assign import assign as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, scores, out, stages=stages, **options)
+        found = run(people, scores, out, stages=stages, **options)
     if as_json:
         show.as_json(found.summary() | {"notes": found.notes, "out": str(out)})
     else:
         summaries.assigned(found, out)
 
 
-def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[LinkOptions]) -> int:
+def link(
+    table: OptionalTable,
+    out: Out,
+    *,
+    corpus: Corpus = None,
+    component: Component = None,
+    as_json: Json = False,
+    **options: Unpack[LinkOptions],
+) -> int:
     """Listen to all calls and find who is on which channel."""
     check_folder(out)
     from spklink.cli import measures, show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.report.write import write_report
     from spklink.runs.link import link as run
     from spklink.runs.measure import evaluate
 
+    table, options = _with_corpus(table, corpus, component, out, options)
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, out, stages=stages, **options)
+        found = run(people, out, stages=stages, **options)
         key = found.inputs.table("key")  # as it was read: it may have come through a pipe
         measured = None if key is None else evaluate(found, key, stages=stages)
     if as_json:
@@ -86,10 +100,35 @@ def link(table: Table, out: Out, *, as_json: Json = False, **options: Unpack[Lin
     return PROBLEMS if bad else FINE
 
 
+def _with_corpus(
+    table: Path | None, corpus: str | None, component: str | None, out: Path, options: LinkOptions
+) -> tuple[Path, LinkOptions]:
+    """The table that was given, or those of a corpus; options that were given go before its own."""
+    if (table is None) == (corpus is None):
+        raise SpklinkError("give a table of conversations, or --corpus NAME:PATH")
+    if table is not None:
+        if component is not None:
+            raise SpklinkError("--component goes with --corpus")
+        return table, options
+    from spklink.cli import show
+    from spklink.runs.init import corpus_tables, in_words
+
+    made = corpus_tables(str(corpus), component, out)
+    for line in in_words(made)[:-1]:
+        show.progress_line(line)
+    given = options["embeddings"] is not None or options["scores"] is not None
+    taken = ("claimed", "tracks") if given else ("claimed", "tracks", "turns", "background")
+    more = {name: one for name, one in made.options().items() if name in taken}
+    found: Any = {**options, **{k: v for k, v in more.items() if options[k] is None}}  # type: ignore[literal-required]
+    return made.files["conversations"], found
+
+
 def partition(
     table: Table, out: Out, *, as_json: Json = False, **options: Unpack[PartitionOptions]
 ) -> None:
-    """Find which sides are one person, where nobody is listed: calls without participants."""
+    """Find which sides are one person, where nobody is listed.
+
+    Calls without participants."""
     check_folder(out)
     from spklink.cli import partitions, show
     from spklink.report.partition import write_partition_page
@@ -115,11 +154,13 @@ def compare(
     One table, one picture a measure, and every track on which they disagree."""
     check_folder(out)
     from spklink.cli import measures, show
+    from spklink.cli.asking import asked_table
     from spklink.report.comparison import write_comparison
     from spklink.runs.compare import compare as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, out, stages=stages, **options)
+        found = run(people, out, stages=stages, **options)
         with stages.stage("drawing the figures"):
             page = write_comparison(found, out)
     if as_json:
@@ -141,10 +182,12 @@ def calibrate(
     From a key, or without a single label."""
     check_file(out)
     from spklink.cli import show, summaries
+    from spklink.cli.asking import asked_table
     from spklink.runs.calibrate import calibrate as run
 
+    people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
-        found = run(table, scores, out, stages=stages, **options)
+        found = run(people, scores, out, stages=stages, **options)
     if as_json:
         show.as_json(found | {"out": str(out)})
     else:
@@ -175,6 +218,7 @@ def demo(out: DemoOut, **options: Unpack[DemoOptions]) -> None:
     with show.stages_on_stderr() as stages:
         page = write_report(results, result=found, evaluation=measured, key=key, stages=stages)
     show.text(f"report: {page}")
+    show.text(f"listen and decide:  spklink review {results}")
     if options["meetings"]:
         diarized = f"{made / 'mixed.csv'} --tracks {made / 'tracks.csv'}"
         show.text("the same on one channel, with a table of who speaks when:")

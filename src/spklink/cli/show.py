@@ -33,7 +33,7 @@ def table(
     made = Table(box=box.SIMPLE_HEAD, title=head, title_justify="left", pad_edge=False)
     for k, name in enumerate(columns):
         number = k >= left if right is None else name in right
-        widest = max([len(str(row[k])) for row in rows], default=0) if number else 1
+        widest = max([len(_plain(row[k])) for row in rows], default=0) if number else 1
         justify: Any = "right" if number else "left"  # numbers are never cut off
         made.add_column(_plain(name), justify=justify, no_wrap=True, min_width=widest)
     for row in rows:
@@ -43,6 +43,11 @@ def table(
 
 def text(line: str = "") -> None:
     _console().print(for_screen(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def progress_line(line: str) -> None:
+    """What happened on the way, on standard error."""
+    print(for_screen(line), file=sys.stderr)
 
 
 def paragraph(words: str) -> None:

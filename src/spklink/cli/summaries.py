@@ -85,6 +85,12 @@ def _named(found: dict[str, Any]) -> None:
             f"{counted(naming['tracks'], 'track')} with an open list: {naming['named']} named "
             f"after somebody whose voice is known, of {naming['people']:,}"
         )
+    unknown = found.get("unknown")
+    if unknown is not None and unknown["people"]:
+        text(
+            f"someone else is on {counted(unknown['of'], 'track')}: {unknown['tracks']:,} are of "
+            f"people who are heard again, under {unknown['people']:,} labels (unknown.csv)"
+        )
 
 
 def _solved(found: dict[str, Any]) -> str:
@@ -162,6 +168,8 @@ def calibration(found: dict[str, Any], out: Path) -> None:
 
 def description(found: dict[str, Any]) -> None:
     """The answer of `check`."""
+    from spklink.runs.cost import in_words
+
     most = found["most_calls"]
     tail = f"; {most['speaker']} has most conversations ({most['calls']})" if most else ""
     text(
@@ -182,6 +190,11 @@ def description(found: dict[str, Any]) -> None:
     )
     if found["levels"]:
         _levels(found)
+    for line in found["read_as"]:
+        text(line)
+    if found["cost"] is not None:
+        for line in in_words(found["cost"]):
+            text(line)
     for problem in found["problems"]:
         text(f"look at: {problem}")
     if not found["problems"]:

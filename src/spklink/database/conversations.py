@@ -23,9 +23,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.column_words import PEOPLE
+from spklink.database.conversation_columns import needed_columns, seem_listed
 from spklink.database.lists import OTHERS, Listed, split, track_count
 from spklink.database.segments import Diarized, read_segments
 from spklink.database.sides import TWO, Numbering, numbered
+from spklink.database.slips import refuse_spoilt
 from spklink.errors import Problems, SpklinkError, problems_in
 from spklink.tables import SEPARATOR, Header, Table, open_table, require_columns, wrong_length
 
@@ -150,12 +153,11 @@ def read_conversations(
     a list may be empty, or all of them missing; then anybody may take part."""
     problems = Problems()
     with open_table(table, "conversations") as (header, rows):
-        person = next((n for n in ("participant", "speaker") if header.column(n) >= 0), "")
-        wide = header.column("participants") >= 0 or not person
-        listed = [] if unlisted and not person else ["participants" if wide else person]
-        require_columns(header, ["conversation", *listed])
-        nobody = OTHERS if unlisted else ""
-        if wide:
+        needed = needed_columns(header)
+        if not unlisted or "conversation" not in header.names or seem_listed(header, needed):
+            require_columns(header, needed)
+        nobody, person = OTHERS if unlisted else "", needed[1]
+        if person == PEOPLE:
             drafts = _read_wide(header, rows, problems, nobody)
         else:
             drafts = _read_long(header, rows, problems, person, nobody)
@@ -170,7 +172,9 @@ def read_conversations(
         problems.append("no conversations below the header")
     if problems:
         raise problems_in(header.path, problems)
-    return _build(drafts, checked, header.path)
+    made = _build(drafts, checked, header.path)
+    refuse_spoilt(made)
+    return made
 
 
 def with_splits(conversations: Conversations, rate: float) -> Conversations:

@@ -89,8 +89,13 @@ class Listed:
             room = f"{counted(tracks, 'track')}{because}"
             return f"{sure} participants for {room}; write those who may be absent as ?name"
         if len(self.names) + self.unknown < tracks and not self.open:
-            return f"{self._few()} for {counted(tracks, 'track')}{because}; {ADD}"
+            return f"{self._few()} for {counted(tracks, 'track')}{because}; {self._more()}"
         return self._too_many(tracks)
+
+    def _more(self) -> str:
+        """What would make the list long enough."""
+        joined = any(re.search(r"[,/|&]|\b(?:and|und|en|et|y|e)\b", name) for name in self.names)
+        return f"are these several? write {SEPARATOR} between names" if joined else ADD
 
     def _few(self) -> str:
         if self.unknown == 0 and len(self.names) == 1:

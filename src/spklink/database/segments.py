@@ -20,7 +20,16 @@ from pathlib import Path, PurePath
 
 from spklink.database.lists import MOST_TRACKS
 from spklink.errors import Problems, SpklinkError, problems_in
-from spklink.tables import Content, Table, open_table, read_table, require_columns, wrong_length
+from spklink.tables import (
+    AS_IT_IS,
+    Content,
+    Reading,
+    Table,
+    open_table,
+    read_table,
+    require_columns,
+    wrong_length,
+)
 
 Turns = tuple[tuple[int, float, float], ...]  # (track from 0, start, end) in order of time; seconds
 COLUMNS = ("conversation", "track", "start", "end")
@@ -66,14 +75,14 @@ class _Draft:
     channel: str = ""
 
 
-def read_tracks(table: Table, name: str = "tracks") -> Content:
+def read_tracks(table: Table, name: str = "tracks", how: Reading = AS_IT_IS) -> Content:
     """All of a file, a folder of RTTM, a DataFrame or rows, read once."""
     if isinstance(table, str | os.PathLike) and Path(table).is_dir():
         files = sorted(Path(table).rglob("*.rttm"))
         if not files:
             raise SpklinkError(f"{table}: no .rttm file below this folder")
         return Content(Path(table), b"\n".join(read_table(path).data for path in files))
-    return read_table(table, name)
+    return read_table(table, name, how)
 
 
 def is_rttm(content: Content) -> bool:

@@ -18,7 +18,7 @@ from spklink.database.segments import is_rttm
 from spklink.errors import Problems, SpklinkError, problems_in
 from spklink.formats.turn import Turn
 from spklink.formats.turns_table import COLUMNS
-from spklink.tables import Content, Table, csv_bytes, read_table
+from spklink.tables import AS_IT_IS, Content, Reading, Table, csv_bytes, read_table
 
 TABLE, RTTM = "turns_table", "turns_rttm"
 FORMATS = {  # ending → module
@@ -60,17 +60,17 @@ def ending_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def read_turns(source: Table) -> GivenTurns:
+def read_turns(source: Table, how: Reading = AS_IT_IS) -> GivenTurns:
     """A file, a folder of files, a DataFrame or rows; all that is wrong with a file is in the one
     error raised."""
     if not isinstance(source, str | os.PathLike) or not Path(source).is_dir():
-        content = read_table(source, "turns")
+        content = read_table(source, "turns", how)
         return GivenTurns(content, [_transcript(content)])
     folder = Path(source)
     paths = sorted(path for path in folder.rglob("*") if ending_of(path) in FORMATS)
     if not paths:
         raise SpklinkError(f"{folder}: no transcript below this folder ({', '.join(FORMATS)})")
-    files = [_transcript(read_table(path)) for path in paths]
+    files = [_transcript(read_table(path, how=how)) for path in paths]
     _refuse_doubled(files)
     rows = ((t.conversation, t.speaker, t.start, t.end) for one in files for t in one.turns)
     return GivenTurns(Content(folder, csv_bytes(COLUMNS, rows)), files)

@@ -21,6 +21,8 @@ from spklink.report.results import Results
 from spklink.report.seats import chance
 from spklink.report.strength import in_words, times
 from spklink.runs.claims import find_suspects
+from spklink.runs.part import Part
+from spklink.runs.questions import first_to_hear
 from spklink.runs.weighed import Weighed, least_certain, weigh
 
 Ints = NDArray[np.int64]
@@ -73,29 +75,23 @@ def settled(results: Results) -> NDArray[np.bool_]:
 
 
 def to_listen(results: Results) -> list[dict[str, Any]]:
-    """What to listen to first: what tells most in each clique, then whatever else tells most.
-
-    In an unresolvable clique one conversation settles what voices cannot tell of all the others.
-    """
-    cliques, bits = results.cliques, open_bits(results)
-    label, sure = cliques.label, sureness(results)[0]
-    order = np.lexsort((np.arange(len(bits)), -np.round(bits, 9)))
-    order = order[bits[order] > 1e-3]
-    first = np.sort(np.unique(label[order], return_index=True)[1])
-    further = np.setdiff1d(np.arange(len(order)), first)
-    further = further[cliques.resolvable[label[order[further]]]]
-    first = np.concatenate([first, further])[:TO_LISTEN]
-    table = results.table
+    """What to listen to first, in the order of `spklink queue`."""
+    table, seating = results.table, results.seating
+    solution = results.solution if seating is None else None
+    everything = np.arange(len(table))
+    part = Part(everything, results.evidence, solution, seating, results.usable())
     return [
         {
-            "conversation": table.ids[m],
-            "clique": int(label[m]) + 1,
-            "bits": None if results.seating is not None else significant(bits[m]),
-            "probability": chance(sure[m]),
-            "participants": list(table.names(m)),
-            "recording": list(table.audio[m]),
+            "conversation": one.conversation,
+            "clique": one.clique + 1,
+            "bits": significant(one.bits),
+            "settles": significant(one.settles),
+            "probability": chance(one.probability),
+            "question": one.question,
+            "participants": list(table.names(one.m)),
+            "recording": list(table.audio[one.m]),
         }
-        for m in order[first].tolist()
+        for one in first_to_hear(part, TO_LISTEN)
     ]
 
 

@@ -19,14 +19,17 @@ def asked(results: Results) -> Numbers:
     people = counted(len(table.speakers), "known person", several="known people")
     if table.plain:
         question = (
-            f"Who is on which channel of {counted(len(table), 'two-channel conversation')} "
+            f"Who is on which channel of {counted(table.asked, 'two-channel conversation')} "
             f"between {people}, {means}?"
         )
     else:
         question = (
-            f"Who is on which of {counted(len(table.sides), 'channel')} of "
-            f"{counted(len(table), 'conversation')} that list {people}, {means}?"
+            f"Who is on which of {counted(int(table.sides.start[table.asked]), 'channel')} of "
+            f"{counted(table.asked, 'conversation')} that list {people}, {means}?"
         )
+        if table.enrolled:
+            recordings = counted(table.enrolled, "further recording")
+            question += f" Voices are known from {recordings} of one person each."
     return {"sentence": question, "command": command(results.run)}
 
 
@@ -109,8 +112,14 @@ def next_steps(results: Results) -> Numbers:
     if listen:
         steps.append(
             {
-                "text": "Listen to the conversations below, write what you hear into known.csv "
-                "(conversation,channel,speaker) and run it again.",
+                "text": "Listen to the conversations below and decide, on a page of this machine.",
+                "command": "spklink review .",
+            }
+        )
+        steps.append(
+            {
+                "text": "Or write what you hear into known.csv (conversation,channel,speaker) and "
+                "run it again.",
                 "command": f"{command(results.run, known=False)} --known known.csv",
             }
         )

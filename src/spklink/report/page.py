@@ -27,7 +27,7 @@ from spklink.words import chance_text, counted, for_screen, printable, readable
 HERE = Path(__file__).parent
 LONGEST = 80  # letters of a name that are shown at once
 MOST_SAID = 400  # letters of a sentence with names in it
-LEAST_CERTAIN = 40  # conversations told where lists are doubted
+LEAST_CERTAIN = 12  # conversations told where lists are doubted
 Numbers = dict[str, Any]
 Table = dict[str, Any]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -25,12 +26,13 @@ from spklink.review.decisions import HEARD
 from spklink.review.desk import Change, Desk
 from spklink.review.drawn import bar, clique, shares
 from spklink.review.recordings import Recordings
-from spklink.review.views import View
+from spklink.review.views import LINK, EvidenceRow, View
 from spklink.words import chance_text, counted, printable, readable
 
 TEMPLATES = Path(__file__).parent / "templates"
 QUEUED = 40  # shown at once
 FOUND = 20
+STRONG = 8  # links that are shown one by one
 REMEMBERED = 10_000  # pages of which it is known what they showed
 
 
@@ -63,7 +65,7 @@ class Pages:
             "base": base,
             "blind": blind,
             "name": name,
-            "percent": chance_text,
+            "chance": chance_text,
             "plural": counted,
             "signed": signed,
             "hours": hours,
@@ -162,6 +164,7 @@ class Pages:
             "graph": clique(view.graph, m, self.base),
             "said": lambda seats: said(view, seats),
             "reveal": _reveal(view, mine) if self.blind and mine is not None else None,
+            "evidence": folded(view.evidence),
             "scale": max((abs(one.log10) for one in view.evidence), default=1.0) or 1.0,
         }
 
@@ -276,6 +279,17 @@ def _by_person(view: View) -> list[tuple[str, list[Any]]]:
     for one in view.neighbours:
         found.setdefault(one.name or "*", []).append(one)
     return [*found.items()]
+
+
+def folded(rows: Sequence[EvidenceRow]) -> dict[str, Any]:
+    """What is shown at once: all that is no link, and the strongest links; the rest as one sum."""
+    links = sorted((one for one in rows if one.kind == LINK), key=lambda one: -abs(one.log10))
+    weak = links[STRONG:] if len(links) > STRONG + 1 else []
+    return {
+        "strong": [one for one in rows if one not in weak],
+        "weak": weak,
+        "together": sum(one.log10 for one in weak),
+    }
 
 
 def signed(value: float) -> str:

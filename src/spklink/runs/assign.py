@@ -19,7 +19,7 @@ from spklink.posterior.list_errors import asked_rate
 from spklink.runs.cues import given_cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
-from spklink.runs.inputs import Inputs, Passing, read_inputs
+from spklink.runs.inputs import Inputs, Passing, read_inputs, reading
 from spklink.runs.names import Voices
 from spklink.runs.result import Result
 from spklink.runs.seated import (
@@ -68,7 +68,7 @@ def assign(
     evidence = evidence.with_cues(
         [c.terms(conversations) for c in given_cues(inputs, conversations)]
     )
-    result = Result("assign", asked, inputs, evidence, stages=stages)
+    result = Result("assign", asked, inputs, evidence, notes=inputs.said(), stages=stages)
     result = with_conflicts(_solved(result, choice, weight, asked_rate(asked["list_errors"])))
     if folder is not None:
         result.save(folder)
@@ -78,7 +78,7 @@ def assign(
 def _read_inputs(table: Table, scores: Any, asked: AssignOptions, choice: Choice) -> Inputs:
     tables = {"conversations": table, "known": asked["known"], "sides": asked["sides"]}
     tables["cue"] = asked["cue"]
-    return read_inputs(tables, {"scores": scores} | choice.named_files())
+    return read_inputs(tables, {"scores": scores} | choice.named_files(), how=reading(asked))
 
 
 def read_known_channels(inputs: Inputs, conversations: Conversations) -> Labels | None:

@@ -13,7 +13,7 @@ from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.posterior import Options
 from spklink.runs.assign import evidence_pairs, read_evidence, read_known_channels
-from spklink.runs.inputs import read_inputs
+from spklink.runs.inputs import read_inputs, reading
 from spklink.runs.stages import Stages
 from spklink.settings import CalibrateOptions
 from spklink.tables import Table, write_json
@@ -36,7 +36,7 @@ def calibrate(
     weight, choice = asked_weight(asked["weight"], asked["beta"]), Choice.of(asked)
     with stages.stage("reading the table"):
         tables = {"known": asked["known"], "sides": asked["sides"], "key": asked["key"]}
-        inputs = read_inputs({"conversations": table, **tables})
+        inputs = read_inputs({"conversations": table, **tables}, how=reading(asked))
         people = read_conversations(inputs.table("conversations"))
         known, key = read_known_channels(inputs, people), inputs.table("key")
     evidence = read_evidence(people, scores, weight or Weight(), known, stages)

@@ -10,25 +10,32 @@ import numpy as np
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.placeholders import is_placeholder
+from spklink.database.slips import slips
 from spklink.measures.entropy import levels
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
 from spklink.runs.check_cues import describe_cues
-from spklink.settings import CheckOptions
-from spklink.sound.files import refusal
+from spklink.runs.cost import cost_of
+from spklink.runs.inputs import read_inputs, reading
+from spklink.sound.places import located, refusal
+from spklink.table_options import CheckOptions
 from spklink.tables import Table
 from spklink.words import counted
 
 
 @described(CheckOptions)
 def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
-    """Counts, cliques by size, entropies, and things a person should look at. `table` is a file, a
-    DataFrame or rows."""
+    """Counts, cliques by size, entropies, things a person should look at, and what `link` would
+    cost. `table` is a file, a DataFrame or rows."""
     asked = resolved(CheckOptions, options)
-    people = read_conversations(table, asked["tracks"], unlisted=True)
-    found = describe(people)
+    inputs = read_inputs({"conversations": table, "tracks": asked["tracks"]}, how=reading(asked))
+    tracks = inputs.table("tracks")
+    people = read_conversations(inputs.table("conversations"), tracks, unlisted=True)
+    bad = _bad_audio(people)
     others, problems = describe_cues(people, asked)
-    return found | others | {"problems": found["problems"] + problems}
+    found = describe(people) | others | {"read_as": inputs.said(), "bad_recordings": bool(bad)}
+    found["problems"] += problems + bad
+    return found | {"cost": cost_of(people) if any(people.audio) else None}
 
 
 def describe(table: Conversations) -> dict[str, Any]:
@@ -103,8 +110,7 @@ def _problems(table: Conversations, cliques: Cliques) -> list[str]:
             "conversation: a known channel in "
             "one of their conversations would resolve each"
         )
-    found += _placeholders(table) + _alike(table.speakers)
-    return found + _bad_audio(table)
+    return found + _placeholders(table) + _alike(table)
 
 
 def _placeholders(table: Conversations) -> list[str]:
@@ -124,20 +130,13 @@ def _placeholders(table: Conversations) -> list[str]:
     ]
 
 
-def _alike(speakers: list[str]) -> list[str]:
-    """Names that differ only in case or spaces are counted as different people."""
-    import unicodedata
-
-    seen: dict[str, str] = {}
-    found = []
-    for name in speakers:
-        plain = unicodedata.normalize("NFKC", "".join(name.split())).casefold()
-        other = seen.setdefault(plain, name)
-        if other != name:
-            found.append(
-                f"speakers {other!r} and {name!r} are taken for two people: a typing slip?"
-            )
-    return found
+def _alike(table: Conversations) -> list[str]:
+    """Names that may be one person's."""
+    calls = np.bincount(table.people, minlength=len(table.speakers)).tolist()
+    where: list[set[int]] = [set() for _ in table.speakers]
+    for who, m in zip(table.people.tolist(), table.listing.conversation.tolist(), strict=True):
+        where[who].add(m)
+    return slips(table.speakers, calls, lambda a, b: not where[a].isdisjoint(where[b]))
 
 
 def _bad_audio(table: Conversations) -> list[str]:
@@ -145,7 +144,7 @@ def _bad_audio(table: Conversations) -> list[str]:
     folder, found = table.path.parent, defaultdict(list)
     for m, files in enumerate(table.audio):
         for name in files:
-            if why := refusal(folder / name):
+            if why := refusal(located(folder, name)):
                 found[why].append(f"{name} ({table.place(m)})")
     return [_told(why, names) for why, names in found.items()]
 

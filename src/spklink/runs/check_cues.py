@@ -16,9 +16,9 @@ from spklink.cues.turns import Spoken, beyond_the_end, of_table, unlisted
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
 from spklink.formats.turns import read_turns
-from spklink.settings import CheckOptions
 from spklink.sound.audio import probe
 from spklink.sound.files import refusal
+from spklink.table_options import CheckOptions
 
 SHOWN = 3  # conversations that are named
 Found = tuple[dict[str, Any], list[str]]  # counts, and what to look at

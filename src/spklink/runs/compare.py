@@ -29,7 +29,7 @@ from spklink.processes import Died, in_processes
 from spklink.runs.candidates import Candidate, candidates, differing, state_of
 from spklink.runs.comparison import Answers, Compared, Comparison, Measures
 from spklink.runs.folder import load, make_folder, read_run
-from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.inputs import Inputs, read_inputs, reading
 from spklink.runs.link import link
 from spklink.runs.measure import measured
 from spklink.runs.result import Result
@@ -90,10 +90,12 @@ def compare(
 def _read(table: Table, asked: CompareOptions) -> tuple[Inputs, Conversations]:
     """The tables, read and checked before anything is linked."""
     tables: dict[str, Any] = {"conversations": table}
+    how = reading(asked)
     for name in SHARED:
         given = asked[name]  # type: ignore[literal-required]
-        tables[name] = read_tracks(given) if name == "tracks" and given is not None else given
-    inputs = read_inputs(tables, None, {"key": asked["key"]})
+        diarized = name == "tracks" and given is not None
+        tables[name] = read_tracks(given, how=how) if diarized else given
+    inputs = read_inputs(tables, None, {"key": asked["key"]}, how)
     people = read_conversations(inputs.table("conversations"), inputs.table("tracks"))
     if (key := inputs.table("key")) is not None:
         read_key(key, people)

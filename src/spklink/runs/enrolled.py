@@ -12,6 +12,7 @@ from spklink.runs.rows import SETTLED
 from spklink.tables import Content, Table, csv_bytes, read_table
 
 MOST = 10  # recordings of one person that a folder enrols: those with most speech. A choice
+LIKELY = 0.9  # that a track is of the person with this label. A choice
 COLUMNS = ("speaker", "audio", "channel", "recording")
 
 
@@ -50,6 +51,11 @@ def _of_folder(folder: Path) -> Content:
         if row[-1] == SETTLED and row[2] in set(table.speakers):
             length = 0.0 if seconds is None else float(seconds[side])
             found.setdefault(row[2], []).append((-length, side))
+    for label, name, channel, chance in () if result.unknown is None else result.unknown.rows:
+        if float(chance) >= LIKELY:  # who has no name is known by the label from now on
+            side = int(table.sides.start[table.index()[name]]) + int(channel) - 1
+            length = 0.0 if seconds is None else float(seconds[side])
+            found.setdefault(label, []).append((-length, side))
     rows: list[tuple[Any, ...]] = []
     for name in sorted(found):
         for _, side in sorted(found[name])[:MOST]:

@@ -26,6 +26,7 @@ from spklink.options import checked, described, resolved
 from spklink.runs.export_folder import replaced
 from spklink.runs.folder import ANEW, read_people
 from spklink.runs.listening_files import SEGMENTS
+from spklink.runs.partition_folder import is_partition
 from spklink.runs.rows import ASSIGNMENTS, SETTLED
 from spklink.runs.stages import Stages
 from spklink.settings import ExportOptions, To, described_as
@@ -110,18 +111,20 @@ class _Source:
 
 
 def _read(folder: Path, asked: ExportOptions) -> _Source:
+    if is_partition(folder):
+        raise SpklinkError(f"{folder}: results of partition; export takes those of link and assign")
     run, table = read_people(folder)
     safe = bool(run["options"].get("safe_csv", False))
     read: Callable[[Path], Table] = without_marks if safe else Path
     marks = _marks(folder, table, asked["segments"], read)
     rows = _rows(folder / "assignments.csv", table, read)
-    whole = asked["only"] == "all"
+    whole, people = asked["only"] == "all", set(table.speakers)
     left_out = Counter(row["decision"] for row in rows if not _wanted(row, whole=whole))
     sides = [
         one
         for side, row in enumerate(rows)
         if _wanted(row, whole=whole)
-        for one in [_labelled(table, side, row, marks, asked)]
+        for one in [_labelled(table, side, row, marks, asked, people)]
     ]
     spoken = [one for one in sides if len(one.times)]
     return _Source(
@@ -183,6 +186,7 @@ def _labelled(
     row: Mapping[str, Any],
     marks: SpeechMarks,
     asked: ExportOptions,
+    people: set[str],
 ) -> LabelledSide:
     listed = row["speaker"] != OTHERS
     track = int(table.sides.position[side])
@@ -191,7 +195,7 @@ def _labelled(
     return LabelledSide(
         conversation=row["conversation"],
         track=track,
-        speaker=row["speaker"] if listed else _stranger(table, row["conversation"], track),
+        speaker=row["speaker"] if listed else _stranger(people, row["conversation"], track),
         listed=listed,
         probability=row["probability"],
         low=row["low"],
@@ -202,10 +206,10 @@ def _labelled(
     )
 
 
-def _stranger(table: Conversations, conversation: str, track: int) -> str:
+def _stranger(people: set[str], conversation: str, track: int) -> str:
     """Whoever is on a side without being listed: nobody else's name."""
     name = f"unknown-{conversation}-{track + 1}"
-    while name in table.speakers:
+    while name in people:
         name = f"unknown-{name}"
     return name
 

@@ -46,6 +46,7 @@ from spklink.runs.naming import NUMBERS, Naming
 from spklink.runs.result import Listening, Result
 from spklink.runs.seated import with_posterior, with_seating
 from spklink.runs.stages import Stages
+from spklink.runs.unknown import UNKNOWN, Unknown
 from spklink.scores.files import read_pairs, read_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
@@ -240,6 +241,16 @@ def _naming(folder: Path, run: dict[str, Any], table: Conversations) -> Naming |
     return Naming(found, **{name: said[name] for name in NUMBERS})
 
 
+def _unknown(folder: Path, run: dict[str, Any]) -> Unknown | None:
+    """Who recurs without a name, as it was told."""
+    path, said = _there(folder / "unknown.csv"), run["result"].get("unknown")
+    if path is None or said is None:
+        return None
+    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
+    rows = read_cells(read(path), dict.fromkeys(UNKNOWN, str) | {"channel": int})
+    return Unknown([tuple(row) for row in rows], said["of"], said["last"])
+
+
 def _weight(path: Path, said: dict[str, Any]) -> Weight:
     try:
         return Weight(said["rule"], said["beta"])
@@ -277,6 +288,7 @@ def load(
             listening=_listening(folder, run, evidence.conversations),
             misfits=_misfits(folder, run),
             naming=_naming(folder, run, evidence.conversations),
+            unknown=_unknown(folder, run),
             notes=run["notes"],
             stages=stages,
         )

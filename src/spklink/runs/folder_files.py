@@ -9,8 +9,8 @@ from typing import Any
 from spklink.database.candidates import COLUMNS as CANDIDATES
 from spklink.database.conversations import segment_rows
 from spklink.database.segments import COLUMNS as SEGMENTS
-from spklink.options import relative
 from spklink.runs.cues import cue_files
+from spklink.runs.inputs import seen_from
 from spklink.runs.listening_files import write_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.result import Result
@@ -23,12 +23,11 @@ from spklink.runs.rows import (
     method_rows,
     presence_rows,
 )
+from spklink.runs.unknown import UNKNOWN
 from spklink.scores.files import write_scores
 from spklink.tables import (
-    SEPARATOR,
-    Content,
     csv_bytes,
-    open_table,
+    plain_bytes,
     write_bytes,
     write_csv,
     write_json,
@@ -54,6 +53,8 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
     if result.naming is not None:
         rows = result.naming.candidates.rows(result.conversations)
         write_csv(new / "candidates.csv", CANDIDATES, rows, safe=safe)
+    if result.unknown is not None:
+        write_csv(new / "unknown.csv", UNKNOWN, result.unknown.rows, safe=safe)
     for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
         write_csv(new / name, *of_cue, safe=safe)
 
@@ -65,25 +66,10 @@ def _copies(result: Result, folder: Path) -> dict[str, bytes]:
         table = result.inputs.table(name)
         if table is not None:
             heard = name in ("conversations", "enrol")
-            found[name] = seen_from(table, folder) if heard else table.data
+            found[name] = seen_from(table, folder) if heard else plain_bytes(table)
     if "tracks" in found:
         found["tracks"] = csv_bytes(SEGMENTS, segment_rows(result.conversations))
     return found
-
-
-def seen_from(table: Content, folder: Path) -> bytes:
-    """A table of conversations whose paths of recordings lead to them from another folder."""
-    home = table.path.parent if table.file else Path()
-    with open_table(table) as (header, rows):
-        at = header.column("audio")
-        if at < 0:
-            return table.data
-        kept = [fields for _, fields in rows]
-        for fields in kept:
-            files = [name.strip() for name in fields[at].split(SEPARATOR)]
-            there = [relative(home / name, folder) if name else "" for name in files]
-            fields[at] = SEPARATOR.join(there)
-        return csv_bytes(header.names, kept)
 
 
 def _write_scores(result: Result, folder: Path) -> None:

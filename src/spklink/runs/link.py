@@ -48,7 +48,7 @@ from spklink.runs.enrolled import enrolment_table, refuse_nobody
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
 from spklink.runs.given_scores import GivenScorer
-from spklink.runs.inputs import Inputs, read_inputs
+from spklink.runs.inputs import Inputs, read_inputs, reading
 from spklink.runs.names import Voices
 from spklink.runs.other_evidence import OtherEvidence, gathered
 from spklink.runs.recipe import LABELLED, ONCE, UNUSED, Recipe, recipe_of, with_back_end
@@ -70,6 +70,7 @@ from spklink.runs.sources import (
     trainer_of,
 )
 from spklink.runs.stages import Stages
+from spklink.runs.unknown import NOTHING_EARLIER, Earlier, earlier_labels
 from spklink.runs.unlisted import identified, lists_are_few, with_names
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
@@ -100,7 +101,7 @@ def link(
     folder = None if out is None else check_folder(out)
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
-        case = Case.read(table, asked, plan)
+        case = replace(Case.read(table, asked, plan), before=earlier_labels(folder))
     with _cache(asked["cache"], folder) as cache:
         result = _linked(case, plan, cache, asked, stages)
     if folder is not None:
@@ -165,19 +166,22 @@ class Case:
     known: Labels | None
     claims: Labels | None
     others: OtherEvidence
+    before: Earlier = NOTHING_EARLIER  # labels of people without a name, where there are results
 
     @classmethod
     def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
+        how = reading(asked)
         names = ("known", "claimed", "sides", "embedding_keys")
         tables = {"conversations": table} | {name: asked[name] for name in names}  # type: ignore[literal-required]
         if asked["tracks"] is not None:
-            tables["tracks"] = read_tracks(asked["tracks"])
-        turns = None if asked["turns"] is None else read_turns(asked["turns"])
+            tables["tracks"] = read_tracks(asked["tracks"], how=how)
+        turns = None if asked["turns"] is None else read_turns(asked["turns"], how)
         if turns is not None:
             tables["turns"] = turns.content
         tables |= {"cue": asked["cue"], "speakers": asked["speakers"]}
         tables["enrol"] = enrolment_table(asked["enrol"])
-        inputs = read_inputs(tables, plan.choice.named_files(), {"key": asked["key"]})
+        measured_by = {"key": asked["key"]}
+        inputs = read_inputs(tables, plan.choice.named_files(), measured_by, how)
         people = read_conversations(
             inputs.table("conversations"), inputs.table("tracks"), unlisted=True
         )
@@ -233,7 +237,7 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     unused = UNUSED if labelled and plan.recipe.back_end != LABELLED else ""
     heard = SILENT if plan.silent else scorer.note
     told = (source.note, heard, compared.note, unused, damage_note(sound.store.damaged))
-    notes = [text for text in told if text]
+    notes = [*case.inputs.said(), *(text for text in told if text)]
     inputs = case.inputs.with_files(source.files)
     result = Result("link", asked, inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
@@ -243,7 +247,7 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
         voices = None if plan.silent else _voices(result, compared.scorer, sound)
     if voices is not None and asked["unlisted"] == NAME and vague(case.conversations).any():
         with stages.stage("naming who is not listed"):
-            result = with_names(result, voices, sound.usable, plan.rate, plan.how)
+            result = with_names(result, voices, sound.usable, plan.rate, plan.how, case.before)
     with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:

@@ -151,7 +151,7 @@ def _met(seating: Seating, names: list[int]) -> NDArray[np.bool_]:
 def _with_strangers(seating: Seating, who: int, sides: Ints) -> Ints:
     """The sides of a person, and where he is absent the likeliest of someone else."""
     table, speaker = seating.table, seating.speaker()
-    entries, more = np.flatnonzero(table.people == who), []
+    entries, more = np.flatnonzero((table.people == who) & ~table.candidate), []
     for e in entries[seating.presence.chance[entries] < 0.5].tolist():
         own = table.sides.of(int(table.listing.conversation[e]))
         strange = np.flatnonzero(speaker[own] == STRANGER) + own.start

@@ -24,7 +24,7 @@ from spklink.partitions.items import Ints, Problem, make_items, make_problem
 from spklink.partitions.prior import read_prior
 from spklink.posterior.likelihood import Weight
 from spklink.runs.folder import ANEW, RUN_FILE, make_folder
-from spklink.runs.folder_files import seen_from
+from spklink.runs.inputs import seen_from
 from spklink.runs.partition_result import COLUMNS, COUNT_COLUMNS, PAIR_COLUMNS, Partition
 from spklink.scores.files import read_pairs, write_scores
 from spklink.scores.needed import SideScores

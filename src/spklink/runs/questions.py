@@ -8,12 +8,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
+
 from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
+from spklink.review_options import FEWEST
 from spklink.runs.cues import conflict_rows, for_claimed
 from spklink.runs.misfits import ABSENT, KNOWN
 from spklink.runs.names import ONE, PLACEHOLDER, TWO
-from spklink.runs.queue import CLAIM, CONFLICT, MISFIT, OPEN, UNRESOLVABLE, Board, Question
+from spklink.runs.part import Part
+from spklink.runs.queue import (
+    CLAIM,
+    CONFLICT,
+    MISFIT,
+    OPEN,
+    UNRESOLVABLE,
+    Asked,
+    Board,
+    Question,
+    asked,
+    ordered,
+)
 from spklink.runs.result import Result
 from spklink.tables import SEPARATOR
 
@@ -99,6 +114,19 @@ def open_question(
     settles = board.settles[m]
     more = f"; settles {settles:.1f} on average" if settles >= 1.05 else ""
     return Question(OPEN, f"{percent(float(board.chance[m]))} sure{more}", ask)
+
+
+def first_to_hear(part: Part, count: int) -> list[Asked]:
+    """Where nothing was decided yet: what settles most with fewest listens."""
+    cliques, nobody = part.evidence.cliques, np.zeros(len(part.calls), np.bool_)
+    board = Board(cliques.label, cliques.size)
+    board.take(np.arange(len(cliques)), part)
+    order = ordered(board, FEWEST, questions={}, decided=nobody, disagree=nobody, unsure=nobody)
+    found = []
+    for m in order[:count].tolist():
+        question = open_question(board, part.table, m, part.names(m), part.resolvable(m))
+        found.append(asked(board, part.table, m, question))
+    return found
 
 
 def percent(p: float) -> str:

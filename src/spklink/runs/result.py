@@ -23,6 +23,7 @@ from spklink.runs.inputs import Inputs
 from spklink.runs.naming import Naming
 from spklink.runs.rows import ASSIGNMENTS, DECISIONS, assignment_rows, decisions, seat_rows
 from spklink.runs.stages import Stages
+from spklink.runs.unknown import Unknown
 from spklink.scores.needed import SideScores, needed_and
 from spklink.shown import Rows, Shown
 from spklink.sound.speech_marks import SpeechMarks
@@ -52,6 +53,7 @@ class Result(Shown):
     seating: Seating | None = None  # None where the bits of the posterior say all of it
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
     naming: Naming | None = None  # who may be on tracks that nobody is listed on
+    unknown: Unknown | None = None  # who recurs there without a name
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
     calibration: dict[str, Any] | None = None  # what calibration.json says
@@ -139,6 +141,8 @@ class Result(Shown):
             entry = self.seating.entry
             named = int((table.candidate[np.maximum(entry, 0)] & (entry >= 0)).sum())
             found["naming"] = self.naming.as_json() | {"named": named}
+        if self.unknown is not None:
+            found["unknown"] = self.unknown.as_json()
         return found
 
     def save(self, folder: str | PathLike[str]) -> Path:

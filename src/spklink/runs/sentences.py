@@ -32,6 +32,8 @@ def one_in(share: float) -> str:
 def rate_sentence(found: Mapping[str, Any]) -> str:
     """How often lists are wrong, from what a run says about it."""
     rate, low, high = (float(found[name]) for name in ("rate", "low", "high"))
+    if found["estimated"] and not found["expected_absences"]:
+        return "No list names anybody for certain, so none can be wrong."
     if found["estimated"]:
         return (
             f"About {_listings(rate)} wrong (between {one_in(low)} and {one_in(high)}), estimated "

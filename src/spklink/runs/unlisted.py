@@ -22,6 +22,9 @@ from spklink.runs.naming import find_candidates
 from spklink.runs.result import Result
 from spklink.runs.scoring import Scorer
 from spklink.runs.seated import with_seating
+from spklink.runs.unknown import Earlier, find_unknown
+
+Mask = NDArray[np.bool_]
 
 
 def lists_are_few(table: Conversations) -> bool:
@@ -61,10 +64,27 @@ def identified(
 
 
 def with_names(
-    result: Result, voices: Voices, usable: NDArray[np.bool_], rate: float | None, how: Options
+    result: Result,
+    voices: Voices,
+    usable: Mask,
+    rate: float | None,
+    how: Options,
+    before: Earlier,
 ) -> Result:
-    """The answer in full where people may be on tracks that do not list them. The links, and so
-    the scores, stay as they are."""
+    """The answer in full where people may be on tracks that do not list them, and labels for those
+    who stay without a name."""
+    result = _named(result, voices, usable, rate, how)
+    assert result.seating is not None
+    weight = result.evidence.weight
+    found = find_unknown(result.seating, voices, usable, weight, how, before)
+    notes = [*result.notes, *filter(None, [found.note])]
+    return replace(result, unknown=found, notes=notes)
+
+
+def _named(
+    result: Result, voices: Voices, usable: Mask, rate: float | None, how: Options
+) -> Result:
+    """With names; the links, and so the scores, stay as they are."""
     assert result.seating is not None
     evidence = result.evidence
     naming = find_candidates(result.seating, voices, usable)

@@ -1,7 +1,7 @@
 """Any sound file → the channels of a conversation, at one rate, in blocks, and what is wrong.
 
-A recording of K tracks is one file of K channels or K mono files, one a channel. It is decoded by
-libsndfile and resampled by soxr as a stream, so that memory does not grow with its length. Blocks
+A recording of K tracks is one file of K channels or K mono files, one a channel. It is decoded (by
+module `decoders`) and resampled by soxr as a stream: memory does not grow with its length. Blocks
 are (samples, K), float32, full scale 1.0; channels count from 0. Of files of unequal length the
 shorter are filled up with zeros; `Survey.lengths` says where each channel really ends. Where tracks
 are diarized the recording is one file whose channels, if it has several, are mixed to one.
@@ -14,7 +14,6 @@ not. The samples do not depend on the length of the blocks.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
@@ -27,7 +26,14 @@ import soxr
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
-from spklink.sound.files import refusal
+from spklink.sound.decoders import (
+    UNTOLD,
+    RefusedError,
+    Sound,
+    cut_short,
+    open_sound,
+    sentence,
+)
 
 Samples = NDArray[np.float32]
 SHORTEST = 0.1  # seconds
@@ -56,10 +62,6 @@ REMARKS = {
 IDLE = 16 / 32768  # peak to peak; the smallest steps of mu-law and A-law around zero
 FULL_SCALE = 0.98  # the largest value of mu-law is 32124 / 32768
 ABSURD = 1e6  # above this the squares of float32 features would overflow
-RATES = (4_000, 384_000)  # a damaged header can say 1 Hz, and one sample would become 8000
-_LENGTH_FIELD = re.compile(r"(?:data|SSND|Data Size|riff)\s*: (\d+) \(should be (\d+)\)")
-_UNKNOWN = 0x7FFFF000  # bytes; programs that stream write such a length, or more, as "to the end"
-_NIST_COUNT = re.compile(rb"sample_count -i (\d+)")
 
 
 @dataclass(frozen=True)
@@ -166,10 +168,10 @@ def probe(files: tuple[Path, ...], tracks: int) -> Probe:
     survey, seconds = Survey(tracks), 0.0
     for channel, path in _places(files, tracks):
         try:
-            with _open(path, tracks if channel is None else 1) as sound:
-                known = sound.frames < 1 << 62
+            with open_sound(path, tracks if channel is None else 1) as sound:
+                known = sound.frames < UNTOLD
                 seconds = max(seconds, sound.frames / sound.samplerate if known else 0.0)
-        except _RefusedError as error:
+        except RefusedError as error:
             survey.note(error.kind, error.text, channel)
     return Probe(seconds, survey.found)
 
@@ -177,9 +179,9 @@ def probe(files: tuple[Path, ...], tracks: int) -> Probe:
 def channels_of(path: Path) -> int:
     """How many channels a file has; 1 where it cannot be opened: listening to it will say why."""
     try:
-        with _open(path, None) as sound:
+        with open_sound(path, None) as sound:
             return int(sound.channels)
-    except _RefusedError:
+    except RefusedError:
         return 1
 
 
@@ -242,72 +244,18 @@ def _even(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
         yield np.concatenate(held)
 
 
-class _RefusedError(Exception):
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind, self.text = kind, text
-
-
-class _ForwardSound(sf.SoundFile):  # type: ignore[misc]
-    """Read from start to end only.
-
-    The parent seeks to where it already is after every block, and where a decoder has a memory
-    (MP3, Opus) the samples would depend on the length of the blocks.
-    """
-
-    def seekable(self) -> bool:
-        return False
-
-
-def _open(path: Path, channels: int | None) -> sf.SoundFile:
-    """The open file, if it holds `channels` channels (None: any number) at a possible rate."""
-    if why := refusal(path):
-        raise _RefusedError("unreadable", why)
-    if path.suffix.lower() == ".raw":
-        raise _RefusedError("unreadable", "samples without a header; convert them to WAV")
-    try:
-        if path.stat().st_size == 0:
-            raise _RefusedError("empty", "0 bytes")
-        sound = _ForwardSound(str(path))
-    except sf.LibsndfileError as error:
-        raise _RefusedError("unreadable", _sentence(error.error_string)) from error
-    except (OSError, TypeError, ValueError, RuntimeError) as error:
-        raise _RefusedError("unreadable", _sentence(str(error))) from error
-    try:
-        _check_header(sound, channels)
-    except _RefusedError:
-        sound.close()
-        raise
-    return sound
-
-
-def _check_header(sound: sf.SoundFile, channels: int | None) -> None:
-    if not RATES[0] <= sound.samplerate <= RATES[1]:
-        raise _RefusedError("unreadable", f"a sample rate of {sound.samplerate} Hz")
-    if channels in (None, sound.channels):
-        return
-    if sound.channels == 1:
-        expected = "two" if channels == 2 else f"{channels}"
-        raise _RefusedError("mono", f"one channel where {expected} are expected")
-    raise _RefusedError("channels", f"{sound.channels} channels where {channels} expected")
-
-
-def _sentence(text: str) -> str:
-    return " ".join(text.split()).rstrip(".") or "no reason given"
-
-
 def _decoded(
     path: Path, channel: int | None, rate: int, block_seconds: float, survey: Survey
 ) -> Iterator[Samples]:
     """(samples, channels of this file) at the wanted rate, surveyed."""
     channels = list(range(survey.tracks)) if channel is None else [channel]
     try:
-        sound = _open(path, None if survey.mixed else len(channels))
-    except _RefusedError as error:
+        sound = open_sound(path, None if survey.mixed else len(channels))
+    except RefusedError as error:
         survey.note(error.kind, error.text, channel)
         return
     with sound:
-        if missing := _cut_short(path, sound):
+        if missing := cut_short(path, sound):
             survey.note("truncated", missing, channel)
         heard = _surveyed(sound, channel, channels, block_seconds, survey)
         for block in _resampled(heard, sound.samplerate, rate, len(channels)):
@@ -317,7 +265,7 @@ def _decoded(
 
 
 def _surveyed(
-    sound: sf.SoundFile, channel: int | None, channels: list[int], seconds: float, survey: Survey
+    sound: Sound, channel: int | None, channels: list[int], seconds: float, survey: Survey
 ) -> Iterator[Samples]:
     size, taken, promised = max(1, round(seconds * sound.samplerate)), 0, sound.frames
     stop = ""
@@ -325,7 +273,7 @@ def _surveyed(
         try:
             block = sound.read(size, dtype="float32", always_2d=True)
         except sf.SoundFileError as error:
-            stop = f" ({_sentence(getattr(error, 'error_string', str(error)))})"
+            stop = f" ({sentence(getattr(error, 'error_string', str(error)))})"
             break
         if not len(block):
             break
@@ -337,7 +285,7 @@ def _surveyed(
         for k in channels:
             survey.seconds[k] = taken / sound.samplerate
         yield block
-    if stop or taken < promised < 1 << 62:
+    if stop or taken < promised < UNTOLD:
         have, want = taken / sound.samplerate, promised / sound.samplerate
         survey.note("truncated", f"decoded {have:.1f} s of {want:.1f} s{stop}", channel)
 
@@ -350,25 +298,6 @@ def _resampled(blocks: Iterable[Samples], have: int, want: int, channels: int) -
     for block in blocks:
         yield stream.resample_chunk(block)
     yield stream.resample_chunk(np.zeros((0, channels), np.float32), last=True)
-
-
-def _cut_short(path: Path, sound: sf.SoundFile) -> str:
-    """What is missing, for formats whose length libsndfile silently takes from the file's size."""
-    log = sound.extra_info
-    for match in _LENGTH_FIELD.finditer(log):
-        promised, present = int(match[1]), int(match[2])
-        if present < promised < _UNKNOWN:
-            return f"{present} of the {promised} bytes that its header promises"
-    if "lacks an end-of-stream" in log:
-        return "the Ogg stream has no end"
-    if sound.format == "NIST":
-        with path.open("rb") as file:
-            count = _NIST_COUNT.search(file.read(1024))
-        if count and sound.frames < int(count[1]):
-            return f"{sound.frames} of the {int(count[1])} samples that its header promises"
-    if sound.frames == 0 and (size := path.stat().st_size) > 1024:
-        return f"its header promises nothing, but it has {size} bytes; repair the header"
-    return ""
 
 
 @nb.njit(cache=True, nogil=True)

@@ -25,6 +25,7 @@ class Job:
     cache: Path
     turns: Turns | None = None  # where its tracks are diarized
     channel: int | None = None  # of its file, where it is that one alone
+    unreachable: str = ""  # why it could not be fetched
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.heard import Heard, Job, blank
 from spklink.sound.levels import Level, levels_of, load_levels
+from spklink.sound.places import Place, fetch_all, located
 from spklink.sound.speech_marks import (
     SpeechMarks,
     kept_runs,
@@ -122,8 +123,11 @@ def hear(
 ) -> Sound:
     """Arrays of all conversations; a bad recording is an error or, if asked for, marked."""
     sides = conversations.sides
-    recordings = zip(recordings_of(conversations), sides.counts.tolist(), strict=True)
-    jobs = [Job(files, tracks, front_end, folder) for files, tracks in recordings]
+    local = fetch_all(recordings_of(conversations), folder.parent / "recordings", tell)
+    jobs = [
+        Job(files, tracks, front_end, folder, unreachable=why)
+        for (files, why), tracks in zip(local, sides.counts.tolist(), strict=True)
+    ]
     if conversations.diarized:
         _refuse_without_turns(front_end)
         spoken = zip(jobs, conversations.diarized, strict=True)
@@ -164,7 +168,7 @@ def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
             yield f"{conversations.place(m)}: {conversations.ids[m]}{channel}: {text} ({file})"
 
 
-def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
+def recordings_of(table: Conversations) -> list[tuple[Place, ...]]:
     """The files of every conversation; a conversation without any is an error."""
     missing = [
         f"{table.place(m)}: conversation {table.ids[m]!r} names no audio"
@@ -174,7 +178,7 @@ def recordings_of(table: Conversations) -> list[tuple[Path, ...]]:
     if missing:
         raise problems_in(table.path, missing)
     folder = table.path.parent
-    return [tuple(folder / name for name in files) for files in table.audio]
+    return [tuple(located(folder, name) for name in files) for files in table.audio]
 
 
 def problem_rows(
@@ -230,6 +234,8 @@ def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, No
 def listen(job: Job) -> Listened:
     """What one recording sounds like, from the cache or from the sound."""
     store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
+    if job.unreachable:
+        return _nothing(job, prints, f"unreadable: {job.unreachable}", job.tracks or 1), set()
     heard, old = _cached(store, _key(job, prints))
     if heard is None and old is not None:
         heard = _with_speech(job, store, old)

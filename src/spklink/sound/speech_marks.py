@@ -7,6 +7,7 @@ shorter than PAUSE are part of a segment. Times are whole milliseconds.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -120,8 +121,7 @@ def _rows(conversations: Conversations, marks: SpeechMarks) -> Iterator[Sequence
 def read_speech_marks(table: Table, conversations: Conversations) -> SpeechMarks:
     """The segments of these conversations, ours or given; rows about others are passed over. All
     that is wrong with a file is in the one error."""
-    find, problems = SideFinder(conversations), Problems()
-    found: list[list[tuple[int, int]]] = [[] for _ in range(len(conversations.sides))]
+    find, problems, found = SideFinder(conversations), Problems(), array("i")
     with open_table(table, "segments") as (header, rows):
         require_columns(header, COLUMNS)
         at = [header.column(name) for name in COLUMNS]
@@ -134,13 +134,23 @@ def read_speech_marks(table: Table, conversations: Conversations) -> SpeechMarks
                 problems.append(f"row {number}: {wrong}")
     if problems:
         raise problems_in(header.path, problems)
-    none = np.zeros((0, 2), np.int64)
-    return SpeechMarks.of(joined(np.array(sorted(one)) if one else none, 0) for one in found)
+    return _by_side(np.array(found, np.int32), len(conversations.sides))
 
 
-def _take(
-    find: SideFinder, found: list[list[tuple[int, int]]], name: str, track: str, *ends: str
-) -> str:
+def _by_side(flat: NDArray[np.int32], sides: int) -> SpeechMarks:
+    """Segments one after the other, each as side, start, end: in order, none overlapping another of
+    its side."""
+    rows = flat.reshape(-1, 3)
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    starts = np.searchsorted(rows[:, 0], np.arange(sides + 1))
+    marks = SpeechMarks(starts, rows[:, 1:])
+    meets = (rows[1:, 0] == rows[:-1, 0]) & (rows[1:, 1] <= rows[:-1, 2])
+    if not meets.any():
+        return marks
+    return SpeechMarks.of(joined(marks.of_side(side), 0) for side in range(sides))
+
+
+def _take(find: SideFinder, found: array[int], name: str, track: str, *ends: str) -> str:
     """Add one segment; what is wrong with it, or nothing."""
     if name.strip() not in find.where and name not in find.where:
         return ""
@@ -153,7 +163,7 @@ def _take(
         return f"{wrong!r} is not a number of seconds of 0 or more"
     if end <= start:
         return f"a segment from {ends[0]} s ends at {ends[1]} s"
-    found[side].append((start, end))
+    found.extend((side, start, end))
     return ""
 
 

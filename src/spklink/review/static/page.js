@@ -122,6 +122,11 @@ document.addEventListener("click", (event) => {
   if (!on) return;
   if (on.id === "play") togglePlay();
   else if (on.id === "loop") toggleLoop();
+  else if (on.classList.contains("unfold")) {
+    const open = on.getAttribute("aria-expanded") !== "true";
+    on.setAttribute("aria-expanded", String(open));
+    for (const row of on.closest("tbody").querySelectorAll(".weak")) row.hidden = !open;
+  }
   else if (on.id === "ask-help") byId("help").showModal();
   else if (on.dataset.solo) solo(Number(on.dataset.solo));
   else if (on.dataset.mute) mute(Number(on.dataset.mute));

@@ -155,27 +155,48 @@ function moveEdge(edge) {
 const STRIP = 76; // pixels a track, as in page.css
 
 function strips(count) {
-  const hues = ["--blue", "--amber", "--green", "--red", "--sky"];
   return Array.from({ length: count }, (_, k) => ({
-    height: STRIP, overlay: false, waveColor: colour("--wave"), progressColor: colour(hues[k % hues.length]),
+    height: STRIP, overlay: false, waveColor: colour("--wave"), progressColor: colour(HUES[k % HUES.length]),
   }));
 }
 
-function marks(outline, listed) {
+const HUES = ["--blue", "--amber", "--green", "--red", "--sky"];
+const LANE = 16; // pixels for who has the turn
+
+// Who has the turn in the colour of the track they are said to be on; of people of whom nothing is
+// said, in the order of the list and in other colours.
+function turnColours() {
+  const on = [...document.querySelectorAll(".heads .person .name")].map((one) => one.textContent);
+  const listed = [...document.querySelectorAll(".listed .name")].map((one) => one.textContent);
+  const colours = new Map(on.map((who, k) => [who, HUES[k % HUES.length]]));
+  listed.forEach((who, k) => { if (!colours.has(who)) colours.set(who, on.length ? "--muted" : HUES[(k + 2) % HUES.length]); });
+  return colours;
+}
+
+function marks(outline) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const tall = STRIP * outline.levels.length + (outline.turns.length ? 14 : 0);
+  const strips = STRIP * outline.levels.length, tall = strips + (outline.turns.length ? LANE : 0);
   svg.setAttribute("viewBox", `0 0 ${outline.seconds} ${tall}`);
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("aria-hidden", "true");
   Object.assign(svg.style, { position: "absolute", left: 0, top: 0, width: "100%", height: `${tall}px`, zIndex: 3, pointerEvents: "none" });
   outline.speech.forEach((stretches, k) => svg.append(bars(stretches, STRIP * (k + 1) - 6, 4, "var(--speech)")));
-  const hues = ["var(--blue)", "var(--amber)", "var(--green)", "var(--red)", "var(--sky)"];
-  const people = [...new Set([...listed, ...outline.turns.map(([who]) => who)])];
-  people.forEach((who, k) => {
+  const colours = turnColours();
+  for (const who of new Set(outline.turns.map(([one]) => one))) {
     const own = outline.turns.filter(([one]) => one === who).map(([, from, to]) => [from, to]);
-    if (own.length) svg.append(bars(own, STRIP * outline.levels.length + 2, 10, hues[k % hues.length]));
-  });
+    svg.append(bars(own, strips + 4, 8, `var(${colours.get(who) || "--muted"})`));
+  }
   return svg;
+}
+
+function drawMarks() {
+  const outline = player.outline, wrapper = player.wave?.getWrapper();
+  if (!wrapper || !outline) return;
+  wrapper.querySelector(":scope > svg")?.remove();
+  wrapper.append(marks(outline));
+  wrapper.style.paddingBottom = outline.turns.length ? `${LANE}px` : "";
+  const lane = document.querySelector(".heads .turns");
+  if (lane) lane.hidden = !outline.turns.length;
 }
 
 function bars(stretches, top, height, fill) {
@@ -216,11 +237,7 @@ async function drawWave(m) {
   player.region = null;
   player.looping = false;
   player.wave.on("ready", () => {
-    const listed = [...document.querySelectorAll(".listed .name")].map((one) => one.textContent);
-    const wrapper = player.wave.getWrapper();
-    wrapper.querySelector("svg")?.remove();
-    wrapper.append(marks(outline, listed));
-    if (outline.turns.length) wrapper.style.paddingBottom = "14px";
+    drawMarks();
     place.dataset.ready = "1";
   });
 }
@@ -368,7 +385,10 @@ function attend() {
       sound.load();
       delete sound.dataset.m;
     }
-  } else if (player.outline) showRemarks(player.outline);
+  } else if (player.outline) {
+    showRemarks(player.outline);
+    drawMarks();
+  }
   const choice = byId("speed");
   if (choice) choice.value = String(sound.playbackRate);
   byId("loop")?.setAttribute("aria-pressed", String(player.looping));

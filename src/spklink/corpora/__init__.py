@@ -1,0 +1,1 @@
+"""Corpora as their publishers lay them out, turned into our tables."""

@@ -15,7 +15,7 @@ ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
     *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
-    *("world_options", "review_options", "partition_options", "table_options"),
+    *("world_options", "review_options", "table_options", "partition_options"),
     *("compare_options", "option_groups", "settings"),
     *("database", "formats", "sound", "corpora", "recognizers", "scores", "posterior"),
     *("calibration", "cues", "partitions", "measures", "worlds", "runs", "report", "review"),

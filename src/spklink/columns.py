@@ -238,6 +238,8 @@ def guess(names: Sequence[str], needed: Sequence[str], sample: Iterable[list[str
         found |= _people(names, list(sample))
         needed = [role for role in needed if role not in (PEOPLE, PERSON, "participant")]
         needed = [*needed, AUDIO]
+    if list(needed) == [CONVERSATION]:
+        needed = [CONVERSATION, AUDIO]
     for role in needed:
         free = [name for name in names if not any(name in taken for taken in found.values())]
         one = role if role in names else column_for("channel" if role == "track" else role, free)

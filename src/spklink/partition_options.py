@@ -28,12 +28,16 @@ from spklink.shared_options import (
     Tracks,
     Workers,
 )
+from spklink.table_options import AudioPattern, Columns, Encoding
 
 METHODS = ("auto", "exact", "agglomerative", "sample")
 LINKAGES = ("gain", "average", "complete", "single")
 
 
 class PartitionOptions(TypedDict, total=False):
+    columns: Columns
+    encoding: Encoding
+    audio: AudioPattern
     recognizer: Recognizer
     preset: Preset
     speech: Speech

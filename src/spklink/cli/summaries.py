@@ -53,7 +53,7 @@ def exported(found: Exported) -> None:
         text(f"{counted(found.silent, 'side')} with a name and without any speech")
     if found.changed:
         where = found.folder / "names.csv"
-        text(f"{counted(found.changed, 'name')} cannot stand in this format as they are: {where}")
+        text(f"{counted(found.changed, 'name')} written as this format can carry it: {where}")
 
 
 def _bits(found: dict[str, Any], *, of_lists: bool) -> None:

@@ -30,7 +30,7 @@ from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
 from spklink.recognizers.table import make_recognizer
 from spklink.recognizers.training import Trained
-from spklink.runs.inputs import Inputs, Passing, read_inputs
+from spklink.runs.inputs import Inputs, Passing, read_inputs, reading
 from spklink.runs.partition_result import Partition
 from spklink.runs.partition_voices import (
     DENSE_SIDES,
@@ -122,7 +122,7 @@ def _read(table: Table, asked: PartitionOptions, plan: Plan) -> _Case:
     tables = {"conversations": table, "pairs": asked["pairs"], "sides": asked["sides"]}
     tables |= {"embedding_keys": asked["embedding_keys"], "tracks": asked["tracks"]}
     files = {} if isinstance(plan.calibration, str) else {"calibration_1": plan.calibration}
-    inputs = read_inputs(tables, files)
+    inputs = read_inputs(tables, files, how=reading(asked))
     content, tracks = inputs.table("conversations"), inputs.table("tracks")
     people = read_without_lists(content, tracks)
     known = inputs.table("pairs")
@@ -130,7 +130,7 @@ def _read(table: Table, asked: PartitionOptions, plan: Plan) -> _Case:
     together, apart = (nothing, nothing) if known is None else read_known_pairs(known, people)
     if asked["level"] == 3:
         apart = np.concatenate([pairs_within(people.sides), apart])
-    speakers, notes = asked["speakers"], []
+    speakers, notes = asked["speakers"], inputs.said()
     if asked["level"] == 2 and speakers is None:
         try:
             speakers = listed_speakers(read_conversations(content, tracks))

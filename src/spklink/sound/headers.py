@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import soundfile as sf
-
 from spklink.formats.out.labelled import Header, is_elsewhere
-from spklink.sound.files import refusal
+from spklink.sound.decoders import UNTOLD, RefusedError, open_sound
 
 
 def header_of(file: str) -> Header | None:
-    """Length, rate and channels; None where it cannot be opened here."""
-    if is_elsewhere(file) or refusal(Path(file)):
+    """Length, rate and channels; None where it cannot be opened here, or does not tell."""
+    if is_elsewhere(file):
         return None
     try:
-        found = sf.info(file)
-    except (OSError, RuntimeError, TypeError):
+        with open_sound(Path(file), None) as sound:
+            known = 0 < sound.frames < UNTOLD
+            return Header(sound.frames, sound.samplerate, sound.channels) if known else None
+    except RefusedError:
         return None
-    if found.samplerate <= 0 or found.frames < 0:
-        return None
-    return Header(found.frames, found.samplerate, found.channels)

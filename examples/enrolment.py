@@ -232,8 +232,10 @@ def cliques_of_two(calls: list[Call], size: int, rng) -> Cliques:
     together, taken = Counter(tuple(sorted(call.truth)) for call in calls), set()
     made = Cliques({}, [])
     for two in [list(together)[k] for k in rng.permutation(len(together))]:
-        own = [call for call in calls if tuple(sorted(call.truth)) == two]
-        others = [call for call in calls if two[0] in call.truth and two[1] not in call.truth]
+        used = {row["recording"] for row in made.enrol}
+        free = [call for call in calls if call.name not in used | set(made.group)]
+        own = [call for call in free if tuple(sorted(call.truth)) == two]
+        others = [call for call in free if two[0] in call.truth and two[1] not in call.truth]
         if len(own) < size or not others or taken & set(two):
             continue
         taken |= set(two)

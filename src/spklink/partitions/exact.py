@@ -22,8 +22,9 @@ from spklink.partitions.subsets import DEEPEST, LN2, POWERS, Sums
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# Powers of two that a number of speakers may be less probable than all others together, so that
-# nothing of it was lost below the smallest number: then blocks are made more, or less, welcome.
+# Powers of two that partitions into a given number of speakers may be less probable than the best
+# of all: below, some may be lost under the smallest number, and blocks are made more, or less,
+# welcome.
 LOST = -900.0
 TRIES = 60
 
@@ -90,11 +91,11 @@ class Exact:
         total = self.sums.total[::-1]
         if total.ndim == 1:
             return total
-        return np.asarray(total[:, :-1] @ self._weights()[1:])
+        return np.asarray(total[:, :-1] @ self._weights()[1 : total.shape[1]])
 
     def _whole(self) -> float:
         total = self.sums.total[-1]
-        return float(total if total.ndim == 0 else total @ self._weights())
+        return float(total if total.ndim == 0 else total @ self._weights()[: len(total)])
 
     @cached_property
     def pairs(self) -> Floats:
@@ -154,18 +155,22 @@ def solve_exactly(problem: Problem, value: Floats | None = None) -> Exact:
 def _by_count(value: Floats, best: Floats, prior: Floats) -> tuple[float, Sums, Floats]:
     """Z by the number of blocks. Where the scores all but rule out every number that can be, the
     value of all blocks is raised or lowered until nothing of it is lost; that changes no answer."""
-    blocks = np.arange(len(prior))
-    wanted = blocks[np.isfinite(prior)]
+    wanted = np.flatnonzero(np.isfinite(prior))
+    blocks = np.arange(int(wanted.max()) + 1)
     tilt, low, high = 0.0, -np.inf, np.inf
     for _ in range(TRIES):
         shifted = value + tilt
         shifted[0] = 0.0
-        sums = subsets.add_up(shifted, subsets.best_of(shifted)[0], by_count=True)
+        best = best if tilt == 0.0 else subsets.best_of(shifted)[0]
+        sums = subsets.add_up(shifted, best, by_count=True, most=int(wanted.max()))
         found = sums.log_total()
-        share = (logsumexp(found[wanted]) - logsumexp(found)) / LN2
+        # In units of the best partition of all: what is missing is below the smallest number.
+        share = (logsumexp(found[wanted]) - sums.unit[-1] * LN2) / LN2
         if share > LOST:
-            return tilt, sums, found - tilt * blocks
-        few = int(found.argmax()) < wanted.mean()
+            every = np.full(len(prior), -np.inf)
+            every[blocks] = found - tilt * blocks
+            return tilt, sums, every
+        few = bool(found[: int(wanted.min())].max(initial=-np.inf) > found[wanted].max())
         low, high = (tilt, high) if few else (low, tilt)
         step = max(1.0, 2.0 * abs(tilt))
         tilt = (low + high) / 2.0 if np.isfinite(low + high) else tilt + (step if few else -step)
@@ -174,12 +179,12 @@ def _by_count(value: Floats, best: Floats, prior: Floats) -> tuple[float, Sums, 
 
 def _best_given(value: Floats, prior: Floats) -> tuple[Ints, float]:
     """The best partition where the number of blocks counts."""
-    items = len(prior) - 1
-    table = subsets.best_by_count(value)
+    items, most = len(prior) - 1, int(np.flatnonzero(np.isfinite(prior)).max())
+    table = subsets.best_by_count(value, most)
     last = np.arange(len(table), len(value))
     rest = len(table) - 1 - (last - len(table))
-    by_count = prior[1:] + np.array(
-        [(value[last] + table[rest, k]).max() for k in range(items)], np.float64
+    by_count = prior[1 : most + 1] + np.array(
+        [(value[last] + table[rest, k]).max() for k in range(most)], np.float64
     )
     if by_count.max() == -np.inf:
         wanted = int(np.isfinite(prior).argmax())

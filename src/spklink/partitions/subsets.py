@@ -32,7 +32,7 @@ class Sums:
     mantissa: Floats  # (2^I,) of f
     exponent: Exponents  # (2^I,)
     unit: Exponents  # (2^I,) Z is in units of 2^unit
-    total: Floats  # (2^I,) Z, or (2^I, I + 1) by the number of blocks
+    total: Floats  # (2^I,) Z, or (2^I, most + 1) by the number of blocks
 
     def log_total(self) -> Floats:
         """log Z of all items; by the number of blocks where that is an index."""
@@ -46,18 +46,26 @@ def best_of(value: Floats) -> tuple[Floats, Ints]:
     return found, block
 
 
-def add_up(value: Floats, best: Floats, *, by_count: bool, masks: int | None = None) -> Sums:
-    """Z of all subsets, or of the first `masks`; `best` is that of `best_of`."""
-    items = len(value).bit_length() - 1
+def add_up(
+    value: Floats,
+    best: Floats,
+    *,
+    by_count: bool,
+    masks: int | None = None,
+    most: int | None = None,
+) -> Sums:
+    """Z of all subsets, or of the first `masks`; by the number of blocks of up to `most` of them.
+    `best` is that of `best_of`."""
+    most = len(value).bit_length() - 1 if most is None else most
     mantissa, exponent = _taken_apart(value)
     unit = _taken_apart(best)[1]
     if not by_count:
         return Sums(mantissa, exponent, unit, _add_up(mantissa, exponent, unit, POWERS))
     some = masks or len(value)
-    total = np.zeros((some, max(items, WIDE) + 1))
+    total = np.zeros((some, max(most, WIDE) + 1))
     total[0, 0] = 1.0
-    _add_up_by_count(mantissa, exponent, unit, POWERS, total)
-    return Sums(mantissa, exponent, unit, total[:, : items + 1])
+    _add_up_by_count(mantissa, exponent, unit, POWERS, total, most)
+    return Sums(mantissa, exponent, unit, total[:, : most + 1])
 
 
 def counts_of(value: Floats, best: Floats) -> Floats:
@@ -125,7 +133,7 @@ def _add_up(mantissa, exponent, unit, powers):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _add_up_by_count(mantissa, exponent, unit, powers, z):  # type: ignore[no-untyped-def]
+def _add_up_by_count(mantissa, exponent, unit, powers, z, most):  # type: ignore[no-untyped-def]
     """Sums for up to eight blocks stay in registers: with 20 items most steps have no more."""
     bits = np.zeros(len(z), np.int8)
     for whole in range(1, len(z)):
@@ -147,7 +155,7 @@ def _add_up_by_count(mantissa, exponent, unit, powers, z):  # type: ignore[no-un
                 f += x * z[other, 5]
                 g += x * z[other, 6]
                 h += x * z[other, 7]
-                for k in range(8, bits[other] + 1):
+                for k in range(8, min(bits[other] + 1, most)):
                     row[k + 1] += x * z[other, k]
             if part == 0:
                 break
@@ -156,15 +164,12 @@ def _add_up_by_count(mantissa, exponent, unit, powers, z):  # type: ignore[no-un
 
 
 @nb.njit(cache=True, nogil=True)
-def best_by_count(value):  # type: ignore[no-untyped-def]
-    """(2^(I-1), I + 1) the best value of every subset without the last item, by the number of
+def best_by_count(value, most):  # type: ignore[no-untyped-def]
+    """(2^(I-1), most + 1) the best value of every subset without the last item, by the number of
     blocks."""
-    items = 0
-    while (1 << items) < len(value):
-        items += 1
     half = max(len(value) // 2, 1)
     bits = np.zeros(half, np.int8)
-    found = np.full((half, items + 1), -np.inf)
+    found = np.full((half, most + 1), -np.inf)
     found[0, 0] = 0.0
     for whole in range(1, half):
         bits[whole] = bits[whole & (whole - 1)] + 1
@@ -174,7 +179,7 @@ def best_by_count(value):  # type: ignore[no-untyped-def]
         while True:
             here, other = value[low | part], rest ^ part
             if here > -np.inf:
-                for k in range(bits[other] + 1):
+                for k in range(min(bits[other] + 1, most)):
                     row[k + 1] = max(row[k + 1], here + found[other, k])
             if part == 0:
                 break

@@ -213,9 +213,10 @@ class Desk:
             open_ = self.board.open & ~decided
             hours = hours_of(self.result)
             spared = ~decided & ~open_
+            spared[self.table.asked :] = False  # recordings of known people
             low, high = self.board.entropy.sum(axis=1).tolist()
             return Progress(
-                conversations=len(self.table),
+                conversations=self.table.asked,
                 decided=int(decided.sum()),
                 settled=int(spared.sum()),
                 open=int(open_.sum()),

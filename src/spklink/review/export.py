@@ -88,7 +88,7 @@ def export(
     write_csv(out / "known.csv", KNOWN, known_rows(desk))
     write_csv(out / "conversations.csv", LISTS, list_rows(desk, out))
     names = ["known.csv", "conversations.csv", "assignments.csv"]
-    rows = [(m, track) for m in range(len(table)) for track in _tracks(desk, m)]
+    rows = [(m, track) for m in range(table.asked) for track in _tracks(desk, m)]
     write_csv(
         out / "assignments.csv",
         (*ASSIGNMENTS, "by"),
@@ -110,7 +110,7 @@ def export(
 
 def known_rows(desk: Desk) -> Iterator[tuple[str, str, str]]:
     """What holds of tracks, in the order of the table."""
-    for m, name in enumerate(desk.table.ids):
+    for m, name in enumerate(desk.table.ids[: desk.table.asked]):
         labels = desk.table.tracks(m)
         for label, who in zip(labels, desk.verdict(m).seats or (), strict=False):
             if who is not None:
@@ -120,7 +120,7 @@ def known_rows(desk: Desk) -> Iterator[tuple[str, str, str]]:
 def list_rows(desk: Desk, out: Path) -> Iterator[tuple[Any, ...]]:
     """The table of conversations, a row an entry, with lists as they were heard."""
     table = desk.table
-    for m, name in enumerate(table.ids):
+    for m, name in enumerate(table.ids[: table.asked]):
         entries, seats = _entries(table, m), desk.verdict(m).seats
         heard = entries if seats is None else _heard(entries, seats, bool(table.open[m]))
         prior = float(table.prior[m])

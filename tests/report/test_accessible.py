@@ -12,7 +12,8 @@ from spklink.worlds.simulate import simulate, write_simulation
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("accessible")
-    write_simulation(simulate(shape="star", conversations=12, world="plda", seed=4), folder, npz=True)
+    made = simulate(shape="star", conversations=12, world="plda", seed=4)
+    write_simulation(made, folder, npz=True)
     assign(folder / "conversations.csv", folder / "scores.npz", folder / "out")
     return write_report(folder / "out", key=folder / "key.csv")
 

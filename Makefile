@@ -51,8 +51,17 @@ lint: .venv/.installed
 bench: .venv/.bench
 	$(BIN)/python benchmarks/run.py
 
-docs: .venv/.installed
+# The pages that are made from the code, then the site: site/index.html. Needs no network once it is set up.
+.venv/.docs: .venv/.installed
+	$(call into_venv,docs)
+	@touch $@
+
+docs: .venv/.docs
 	$(BIN)/python docs/make_reference.py
+	$(BIN)/python docs/make_library.py
+	$(BIN)/python docs/make_glossary.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
+	@echo "read it:  $(BIN)/python -m http.server -b 127.0.0.1 -d site"
 
 clean:
-	rm -rf .venv build dist demo-out
+	rm -rf .venv build dist demo-out site

@@ -53,16 +53,33 @@ def test_python_blocks_run(tmp_path, monkeypatch):
         exec(compile(block, "docs", "exec"), {})
 
 
-@pytest.fixture
-def reference():
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "make_reference.py")
+def script(name):
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_reference_is_up_to_date(reference):
-    assert (ROOT / "docs" / "reference.md").read_text() == reference.reference()
+def test_reference_is_up_to_date():
+    made = script("make_reference").reference()
+    assert (ROOT / "docs" / "reference.md").read_text() == made
+
+
+def test_every_public_name_is_in_the_library():
+    assert (ROOT / "docs" / "library.md").read_text() == script("make_library").library()
+
+
+def test_the_glossary_is_that_of_the_report():
+    assert (ROOT / "docs" / "glossary.md").read_text() == script("make_glossary").glossary()
+
+
+def test_every_page_is_in_the_site():
+    """Whoever adds a page finds out here, not when the site is built."""
+    nav = (ROOT / "mkdocs.yml").read_text()
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    listed = set(re.findall(r"[\w/-]+\.md", nav[nav.index("\nnav:") :]))
+    assert pages - {"files.md"} == listed
 
 
 def test_the_manual_page_is_up_to_date(monkeypatch):

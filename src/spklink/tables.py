@@ -171,6 +171,8 @@ def open_table(table: Table, name: str = "table") -> Iterator[tuple[Header, Rows
         raise SpklinkError(f"{one.path}: line {reader.line_num}: not valid CSV ({error})") from None
     except OSError as error:
         raise SpklinkError(f"{one.path}: cannot be read ({error.strerror})") from None
+    finally:
+        one.file.close()
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def test_the_image_is_made_in_the_words_of_the_page():
 
 def test_extras_of_the_page_are_those_of_the_project():
     said = set(re.findall(r"^\| `(\w+)` \|", INSTALL, re.MULTILINE))
-    assert said == set(PROJECT["project"]["optional-dependencies"]) - {"dev", "bench"}
+    assert said == set(PROJECT["project"]["optional-dependencies"]) - {"dev", "bench", "docs"}
 
 
 def test_readme_says_first_how_to_install():

@@ -189,7 +189,7 @@ def test_no_memory_says_at_what(files, tmp_path, run, monkeypatch):
     for name, stage in (
         ("spklink.runs.assign.read_scores", "reading the scores"),
         ("spklink.runs.seated.solve", "computing the posterior"),
-        ("spklink.runs.folder.write_scores", "writing the results"),
+        ("spklink.runs.folder_files.write_scores", "writing the results"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(name, exhausted)

@@ -169,7 +169,7 @@ SEARCH = """([text, title]) => {
   const hit = hits.find((button) => button.textContent.startsWith(title));
   if (!hit) return document.getElementById("hits").textContent.slice(0, 200);
   hit.click();
-  const found = detail.open && detail.querySelector("h3").textContent;
+  const found = detail.open && detail.querySelector("h3 bdi").textContent;
   detail.querySelector("form button").click();
   return detail.open ? "still open" : found;
 }"""
@@ -191,14 +191,14 @@ def test_clicking_and_searching(small, watch):
     for name in NAMES:
         whole = seen(f"{name} call")
         found = page.evaluate(SEARCH, [whole[:200], cut(whole)])
-        assert found == f"Conversation {cut(whole)}", ascii(name)
+        assert found == cut(whole), ascii(name)
     page.locator("#search").fill("onerror")  # once as a person does it
     page.locator("#hits button").first.click()
     page.locator("#detail form button").click()
     assert not page.locator("#detail").is_visible()
     page.locator(".gallery .e[data-c]").first.dispatch_event("pointermove", {"bubbles": True})
     assert "on channel 1" in page.locator("#tip").text_content()
-    long = page.locator("#suspicious .tall > table > tbody > tr > td > [data-long]").first
+    long = page.locator("#suspicious tbody td [data-long]").first
     short = long.text_content()
     long.click()
     assert len(long.text_content()) > len(short)

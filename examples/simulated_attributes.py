@@ -18,7 +18,7 @@ from spklink import Result, link
 WIDTH = 24
 APART = 1.2  # half the difference between the sexes; people differ by 1 in every direction
 # People of a conversation, conversations of a person, noise of a call.
-SHAPES = {"pairs": (2, 2, 0.6), "calls": (2, 3, 1.8), "meetings": (3, 3, 1.8)}
+SHAPES = {"pairs": (2, 2, 0.6), "calls": (2, 3, 1.8), "meetings": (3, 3, 1.3)}
 
 
 def groups(shape: str, people: int, rng: np.random.Generator) -> list[list[int]]:

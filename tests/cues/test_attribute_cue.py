@@ -17,12 +17,17 @@ PEOPLE, CALLS = 60, 200
 class World:
     """Calls of two, with vectors of their sides: a person's own, and what his sex adds."""
 
-    def __init__(self, seed: int, apart: float, people: int = PEOPLE, calls: int = CALLS) -> None:
+    def __init__(
+        self, seed: int, apart: float, people: int = PEOPLE, calls: int = CALLS, pairs: int = 0
+    ) -> None:
         rng = np.random.default_rng(seed)
         self.sex = rng.integers(2, size=people)
         own = rng.normal(size=(people, 12))
         own[:, 0] += apart * (2 * self.sex - 1)
         chosen = [rng.choice(people, 2, replace=False) for _ in range(calls)]
+        if pairs:  # people who only call each other, so often
+            chosen = [(a, a + 1) for a in range(0, people, 2) for _ in range(pairs)]
+            calls = len(chosen)
         self.table = read_conversations(
             [
                 {"conversation": f"c{m}", "participants": f"p{a};p{b}"}
@@ -89,6 +94,23 @@ def test_it_does_not_learn_people():
         odds = odds_in(world.table, cue.terms(world.table, world.voices_say(6.0)).seat)
         moved += bool(odds.any())
     assert moved <= 1
+
+
+def test_many_calls_of_two_people_are_not_many_witnesses():
+    """An unusual voice is unusual in every call: what all calls of a pair say together is no surer
+    than it may be."""
+    wrong = expected = told = 0.0
+    for seed in range(4):
+        world = World(seed, 1.0, people=80, pairs=8)
+        cue = AttributeCue(world.table, world.attribute(world.sex), world.voices)
+        odds = odds_in(world.table, cue.terms(world.table).seat)
+        right = np.where(world.turned == 1, odds, -odds).reshape(-1, 8).sum(axis=1)
+        right = right[right != 0.0]
+        told += len(right)
+        wrong += (right < 0.0).sum()
+        expected += (1.0 / (1.0 + np.exp(np.abs(right)))).sum()
+    assert told > 30
+    assert wrong < expected + 3.0 * np.sqrt(expected)
 
 
 class Meetings:

@@ -53,6 +53,8 @@ def test_page(page):
     assert 'id="other-evidence"' in text
     assert NAME not in text  # escaped
     assert "disagree: listen to them" in text
+    assert 'id="figure-agreement"' in text
+    assert (page / "figures" / "agreement.svg").is_file()
 
 
 def test_no_cues_no_section(tmp_path):

@@ -102,12 +102,14 @@ def test_shares_are_said_as_people_say_them():
 
 def test_the_rate_in_a_sentence():
     found = {"rate": 1 / 400, "low": 1 / 2000, "high": 1 / 150, "estimated": True}
+    found["expected_absences"] = 2.0
     assert rate_sentence(found) == (
         "About 1 listing in 400 is wrong (between 1 in 2,000 and 1 in 150), estimated from the "
         "voices."
     )
     assert rate_sentence(found | {"estimated": False}).startswith("1 listing in 400 is taken")
     assert "at their word" in rate_sentence(found | {"rate": 0.0, "estimated": False})
+    assert "so none can be wrong" in rate_sentence(found | {"expected_absences": 0.0})
 
 
 def test_what_is_contradicted_in_a_sentence():

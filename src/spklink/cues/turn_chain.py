@@ -19,6 +19,30 @@ LARGEST = 600.0  # exponent
 LEAST = 1e-9  # weight of an option and offset that is added up
 
 
+@nb.njit(cache=True, nogil=True)
+def turn_values(total, begin, end, turn, shift, value, square, length):  # type: ignore[no-untyped-def]
+    """From what a track adds up to (tracks, steps + 1), and the parts of turns, in steps: value
+    (tracks, turns, offsets), the means of turns for every shift; square (tracks, turns), the mean
+    square at all places of as many steps; length (turns,) in steps."""
+    last = total.shape[1] - 1
+    for i in range(len(begin)):
+        length[turn[i]] += end[i] - begin[i]
+        for k in range(len(total)):
+            for t in range(len(shift)):
+                low = min(max(begin[i] + shift[t], 0), last)
+                high = min(max(end[i] + shift[t], 0), last)
+                value[k, turn[i], t] += total[k, high] - total[k, low]
+    for n in range(len(length)):
+        window = min(length[n], last)
+        for k in range(len(total)):
+            for t in range(len(shift)):
+                value[k, n, t] /= length[n]
+            added = 0.0
+            for at in range(last + 1 - window):
+                added += (total[k, at + window] - total[k, at]) ** 2
+            square[k, n] = added / (last + 1 - window) / length[n] ** 2
+
+
 @nb.njit(cache=True, nogil=True, inline="always")
 def _against(value, mean, variance, chance):  # type: ignore[no-untyped-def]
     """Density of a value if the turn is right, and if it is given away, against that at a random
@@ -39,18 +63,24 @@ def likelihoods(value, variance, chance, odd, start, model, wanted, found, anybo
             if not wanted[o, t]:
                 continue
             right, given, total, either = 1.0 - other, other, 0.0, 0.0
+            product, product_either = 1.0, 1.0  # their logarithms are taken now and then
             for k in range(start[o], start[o + 1]):
                 if k > start[o]:
                     right = stays * right + (1.0 - stays) * (1.0 - other)
                     given = stays * given + (1.0 - stays) * other
-                v, own = value[k, t], 1.0 - odd[k]
-                one, two = _against(v, mean, variance[k], chance[k])
+                own = 1.0 - odd[k]
+                one, two = _against(value[k, t], mean, variance[k], chance[k])
                 one, two = own * one + odd[k], own * two + odd[k]
                 right, given = right * one, given * two
                 scale = right + given
-                right, given, total = right / scale, given / scale, total + math.log(scale)
-                either += math.log(0.5 * (one + two))
-            found[o, t], anybody[o, t] = total, either
+                right, given = right / scale, given / scale
+                product *= scale
+                product_either *= 0.5 * (one + two)
+                if not 1e-20 < product < 1e20 or not 1e-20 < product_either < 1e20:
+                    total, either = total + math.log(product), either + math.log(product_either)
+                    product, product_either = 1.0, 1.0
+            found[o, t] = total + math.log(product)
+            anybody[o, t] = either + math.log(product_either)
 
 
 @nb.njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ or exchanged; else one person, on any of the tracks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.segments import Turns as Segments
+from spklink.database.sides import TWO
 from spklink.sound.levels import Level, decibels
 from spklink.sound.speech import FRAME_SECONDS
 
@@ -33,6 +34,8 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 STEP = 5  # frames taken together
 SECONDS = STEP * FRAME_SECONDS
+LEVELS = 256
+LOUD = 0.99  # of the frames are not louder than the loud ones
 BELOW = 40.0  # dB under the loud frames: quieter ones are all the same
 REACH, NEAR = 15.0, 2.0  # seconds of offset; finer steps up to NEAR
 FINE, COARSE = 0.1, 0.25  # seconds, between offsets
@@ -78,14 +81,22 @@ def contrasts(levels: Sequence[Level]) -> Floats:
     length = max(map(len, levels)) // STEP
     own = np.zeros((len(levels), length))
     for k, level in enumerate(levels):
-        whole = len(level) // STEP * STEP
-        if whole == 0:
-            continue
-        loud = decibels(level[:whole])
-        loud = np.maximum(loud, np.percentile(loud, 99.0) - BELOW)
-        spread = float(loud.std()) or 1.0
-        own[k, : whole // STEP] = ((loud - loud.mean()) / spread).reshape(-1, STEP).mean(axis=1)
+        steps = len(level) // STEP
+        if steps:
+            loud = _normalised(level[: steps * STEP])
+            own[k, :steps] = loud.reshape(-1, STEP).mean(axis=1)
     return _less_others(own)
+
+
+def _normalised(level: Level) -> Floats:
+    """(frames,) z-normalised, floored; by a table, as there are only so many levels."""
+    count = np.bincount(level, minlength=LEVELS)
+    rank = np.searchsorted(np.cumsum(count), LOUD * len(level))
+    loud = decibels(np.arange(LEVELS, dtype=np.uint8)).astype(np.float64)
+    loud = np.maximum(loud, loud[min(int(rank), LEVELS - 1)] - BELOW)
+    mean = float(count @ loud) / len(level)
+    spread = float(np.sqrt(count @ (loud - mean) ** 2 / len(level))) or 1.0
+    return np.asarray(((loud - mean) / spread)[level])
 
 
 def _less_others(own: Floats) -> Floats:
@@ -151,7 +162,8 @@ def voters(
 ) -> list[Voter]:
     """All voters of a conversation whose tracks take this course; `pair` where it is two listed
     people on two tracks; `at_once` where tracks that speak at once can be told apart."""
-    total = np.concatenate([np.zeros((len(course), 1)), np.cumsum(course, axis=1)], axis=1)
+    total = np.zeros((len(course), course.shape[1] + 1))
+    np.cumsum(course, axis=1, out=total[:, 1:])
     parts = {who: _values(total, one) for who, one in spoken(turns, at_once=at_once).items()}
     if not pair or not parts or any(who not in (0, 1) for who in parts):
         return [
@@ -171,7 +183,7 @@ class _Part:
     """The turns of one person."""
 
     value: NDArray[np.float32]  # (tracks, turns, offsets)
-    spread: Floats  # (tracks, turns)
+    spread: Floats  # (tracks, turns) mean square of values of such turns at random places
     seconds: Floats  # (turns,)
     begin: Ints  # (turns,)
 
@@ -183,19 +195,17 @@ class _Part:
 
 
 def _values(total: Floats, runs: Runs) -> _Part:
-    shift, last = np.rint(offsets() / SECONDS).astype(np.int64), total.shape[1] - 1
+    if len(total) == TWO:  # what is for one of two tracks is against the other
+        one = _values(total[:1], runs)
+        value = np.concatenate([one.value, -one.value])
+        return replace(one, value=value, spread=one.spread.repeat(TWO, axis=0))
+    from spklink.cues.turn_chain import turn_values
+
+    count, shift = int(runs.turn[-1]) + 1, np.rint(offsets() / SECONDS).astype(np.int64)
+    value = np.zeros((len(total), count, len(shift)))
+    square, length = np.zeros((len(total), count)), np.zeros(count, np.int64)
+    turn_values(total, runs.begin, runs.end, runs.turn, shift, value, square, length)
     first = np.flatnonzero(np.diff(runs.turn, prepend=-1))
-    low, high = (np.clip(at[:, None] + shift, 0, last) for at in (runs.begin, runs.end))
-    sums = np.add.reduceat(total[:, high] - total[:, low], first, axis=1)
-    length = np.add.reduceat(runs.end - runs.begin, first)
-    sizes, which = np.unique(length, return_inverse=True)
-    spread = np.stack([_at_random(total, size) for size in sizes.tolist()], axis=1)
-    value = np.asarray(sums / length[:, None], np.float32)
-    return _Part(value, spread[:, which.reshape(-1)], length * SECONDS, runs.begin[first])
-
-
-def _at_random(total: Floats, size: int) -> Floats:
-    """(tracks,) mean square of the values of turns as long as that at random places."""
-    window = min(size, total.shape[1] - 1)
-    means = (total[:, window:] - total[:, : total.shape[1] - window]) / size
-    return np.asarray(np.maximum(np.square(means).mean(axis=1), LEAST_SPREAD))
+    spread = np.maximum(square, LEAST_SPREAD)
+    seconds = np.asarray(length * SECONDS, np.float64)
+    return _Part(value.astype(np.float32), spread, seconds, runs.begin[first])

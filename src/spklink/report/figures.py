@@ -131,6 +131,7 @@ FIGURES: dict[str, tuple[Callable[[Figure, Numbers], bool], tuple[float, float]]
     "det": (plots.det, (4.1, 4.0)),
     "tippett": (plots.tippett, (4.1, 4.0)),
     "reliability": (plots.reliability, (4.1, 3.4)),
+    "agreement": (plots.agreement, (8.4, 3.0)),
     "errors": (plots.errors, (4.1, 3.4)),
     "certainty": (plots.certainty, (4.1, 3.0)),
     "sizes": (plots.sizes, (4.1, 3.0)),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spklink.report.glossary import HEADINGS
+from spklink.words import readable
 
 Numbers = dict[str, Any]
 Figure = Any
@@ -30,6 +31,7 @@ CLASS_COLOURS = {
     "non-targets by the key": RED,
     "targets by the key": GREEN,
 }
+AGREE = ((BLUE, "o"), (AMBER, "s"), (GREEN, "^"), (RED, "D"), (SKY, "v"))  # kinds that are drawn
 
 
 def _column(table: Numbers, name: str) -> list[Any]:
@@ -249,6 +251,26 @@ def _calibrated(axes: Any, name: str, rows: list[Numbers], colour: str, mark: st
     band = np.maximum([seen - low, high - seen], 0.0)
     axes.errorbar(predicted, seen, band, fmt=mark, color=colour, capsize=3, label=name)
     return min(0.45, float(predicted.min()))
+
+
+def agreement(figure: Figure, numbers: Numbers) -> bool:
+    """How often every two kinds of evidence agree, against how often they should."""
+    rows = numbers.get("cues", {}).get("agreement", {}).get("rows", [])
+    if not rows:
+        return False
+    axes, least = figure.subplots(), 1.0
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
+    keys = ("predicted", "observed", "observed_low", "observed_high")
+    kinds = list(dict.fromkeys(row[0] for row in rows))
+    for kind, look in zip(kinds, AGREE, strict=False):
+        own = [dict(zip(keys, row[3:], strict=True)) for row in rows if row[0] == kind]
+        least = min(least, _calibrated(axes, readable(kind), own, *look))
+    axes.set_xlabel("probability to agree")
+    axes.set_ylabel("share that agrees")
+    axes.set_xlim(least - 0.05, 1.02)
+    axes.set_ylim(0.0, 1.02)
+    axes.legend(loc="lower right")
+    return True
 
 
 def certainty(figure: Figure, numbers: Numbers) -> bool:

@@ -48,7 +48,7 @@ def review(folder: Path) -> list[str]:
         took["decide"].append(timed(lambda m=m, n=names, d=decide: desk.decide(m, n, **d))[0])
         took["queue"].append(timed(lambda: desk.queue(0, 50))[0])
         took["view"].append(timed(lambda m=m: desk.view(m))[0])
-    figures = [f"{1e3 * np.median(x):.0f} (at most {1e3 * max(x):.0f})" for x in took.values()]
+    figures = [f"{1e3 * np.median(x):.0f}, {1e3 * max(x):.0f}" for x in took.values()]
     memory = (peak_memory() or 0) / 1e6
     return [f"{len(desk.table):,}", f"{open_:,}", f"{opening:.1f}", *figures, f"{memory:.0f}"]
 
@@ -71,7 +71,8 @@ def main() -> None:
                 assign(made.table(), made.scores(), list_errors=rate).save(folder)
                 rows.append([words, *review(folder)])
     columns = ["results", "conversations", "open", "opened, s"]
-    show("A decision", [*columns, "decide, ms", "queue, ms", "view, ms", "MB"], rows)
+    columns += ["decide, ms", "queue, ms", "view, ms", "MB"]
+    show("A decision; ms: median, most", columns, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The page of a review: how long people wait, at 10,000 conversations and in 8 hours of sound.
 
-python benchmarks/review.py           both tables (a quarter of an hour)
+python benchmarks/review.py           both tables (five minutes)
 python benchmarks/review.py pages     the page, a decision with all that follows from it, memory
 python benchmarks/review.py sound     jumps in recordings of 8 hours, by format; in Chromium as well
 python benchmarks/review.py all       sound in MP3 and Ogg too, which take ten minutes to make

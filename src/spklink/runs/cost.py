@@ -17,9 +17,9 @@ from spklink.database.links import find_links, pair_starts
 from spklink.sound.places import located, refusal
 from spklink.threads import cores
 
-LISTENING = 7.0  # seconds of a core an hour of sound
-BEGINNING, A_SIDE, A_PAIR = 5.0, 2e-3, 2e-5  # seconds
-BASE, SIDE_MB, PAIR_MB = 300.0, 0.1, 1e-3  # MiB
+LISTENING = 6.8  # seconds of a core an hour of sound
+BEGINNING, A_SIDE, A_PAIR = 6.9, 0.018, 1e-4  # seconds
+BASE, SIDE_MB, PAIR_MB = 299.0, 0.23, 3.7e-4  # MiB
 SPREAD = 2.5  # how many times more or less it may be
 LOOKED_AT = 500  # recordings whose headers are read
 

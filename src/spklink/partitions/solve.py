@@ -20,7 +20,7 @@ from spklink.partitions.separated import MOST_SIDES, find_groups, solve_separate
 
 METHODS = ("auto", "exact", "agglomerative", "sample")
 EXACT_ITEMS = 18  # of `auto`: a second or two (benchmarks/partitions.py)
-MOST_EXACT_ITEMS = 22  # minutes, and a gigabyte
+MOST_EXACT_ITEMS = 22  # minutes, and more than a gigabyte
 GROUP_ITEMS = 14  # of `auto`, solved apart
 SAMPLED_ITEMS = 1500  # of `auto`: minutes
 SPANS = 0.01  # of `auto`: a bound above is worth less than chains

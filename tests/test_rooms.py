@@ -112,3 +112,9 @@ def test_two_channels_are_known_in_one_place():
     for path in MODULES:
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             assert not forbidden.search(line), f"{path.name}:{number}: {line.strip()}"
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Two of one name cannot be collected in one run, and only the whole run would tell."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -107,6 +107,12 @@ def test_cgn_from_discs_to_results(truth, tmp_path, run):
     options = json.loads((out / "run.json").read_text())["options"]
     assert options["background"].endswith("comp-d/nl")
     assert options["turns"] == "tables/turns.csv"
+    code, _, err = run("export", out, "-o", tmp_path / "rttm", "--to", "rttm", "--only", "all")
+    assert code == 0, err
+    lines = (tmp_path / "rttm" / "speakers.rttm").read_text().splitlines()
+    assert {(*line.split()[1:3], line.split()[7]) for line in lines} == {
+        (*side, speaker) for side, speaker in best.items()
+    }
     (out / "tables" / "turns.csv").write_text("conversation,speaker,start,end\n")
     code, _, err = run(*words, "--recognizer", "none")
     assert code == 2

@@ -92,7 +92,7 @@ def world():
     made = simulate(eer=10.0, seed=1)
     cliques = find_cliques(made.conversations)
 
-    def posterior(llr):
+    def posterior(llr, curve=None):
         return solve(build_model(made.conversations, cliques, made.links, llr))
 
     others = made.non_targets.scored(3 * made.non_targets.score + 7)

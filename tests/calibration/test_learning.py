@@ -24,7 +24,7 @@ def world(**settings):
     made = simulate.simulate(**settings)
     cliques = find_cliques(made.conversations)
 
-    def posterior(llr):
+    def posterior(llr, curve=None):
         return solve(build_model(made.conversations, cliques, made.links, llr))
 
     return made, posterior

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -17,8 +18,16 @@ from numpy.typing import NDArray
 from spklink.calibration import curves
 from spklink.calibration.curves import Calibration, Line, Saved, name_of, read_saved
 from spklink.calibration.fitting import TooLittleError, stated_default, supervised
-from spklink.calibration.label_free import LabelFree, Solution, label_free, what_is_missing
+from spklink.calibration.frequent import FrequentVoices, refuse_bent
+from spklink.calibration.label_free import (
+    LabelFree,
+    Solution,
+    Solve,
+    label_free,
+    what_is_missing,
+)
 from spklink.calibration.pairs import Pairs
+from spklink.calibration.settling import Problem, Settling
 from spklink.calibration.table import DEFAULT, DEFAULT_WITH_SPEECH, KINDS, find_kind
 from spklink.calibration.weight import learn_weight
 from spklink.database.cliques import find_cliques
@@ -35,6 +44,7 @@ from spklink.tables import read_table
 
 Floats = NDArray[np.float64]
 LABELFREE, NONE = "labelfree", "none"
+STRAIGHT = ("lr", "lr-dur", "cmlg")  # kinds whose curves can be summed
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,24 @@ class Choice:
         """The weight rule saved with a calibration; else the paper's."""
         return Weight() if self.source in (LABELFREE, NONE) else saved_weight(self.source)
 
+    def straight(self) -> Choice:
+        """The same with a straight line, where people's voices are summed; an error where another
+        curve was asked for."""
+        for one in self.saved():
+            for first in (False, True):
+                refuse_bent(curves.load(one, first=first))
+        if self.wrong_lists or (self.kind is not None and self.kind not in STRAIGHT):
+            what = "--wrong-lists" if self.wrong_lists else f"--kind {self.kind}"
+            raise SpklinkError(
+                f"{what} bends the line of log-likelihood-ratios, and somebody has so many "
+                "conversations that these can only be summed along a straight one: use --kind lr, "
+                "lr-dur or cmlg, or a larger --budget-gb if that is why"
+            )
+        return self
+
     def kind_for(self, pairs: Pairs) -> str:
+        if self.kind is None and pairs.sample is not None and pairs.speech is None:
+            return STRAIGHT[0]
         if self.kind is None:
             return DEFAULT if pairs.speech is None else DEFAULT_WITH_SPEECH
         if pairs.speech is None and find_kind(self.kind).needs_speech:
@@ -114,6 +141,9 @@ class Calibrated:
     learned: LabelFree | None = None
     note: str = ""  # what a person should know
     first: Calibration | None = None  # of the first comparison, where voices were compared twice
+    # Where some people are frequent: (seats,) what their voices say, and how probable each seat is.
+    sums: Floats | None = None
+    chance: Floats | None = None
 
     def as_json(self) -> dict[str, Any]:
         learned = {} if self.learned is None else self.learned.as_json()
@@ -133,16 +163,25 @@ def calibrated(
     rate: float = 0.0,
     again: float | None = None,
     options: Options | None = None,
+    voices: FrequentVoices | None = None,
     tell: Tell | None = None,
 ) -> Calibrated:
     """The posterior under the chosen calibration. Without a `weight` that of the paper is used,
     unless known channels ask for another. `rate` is that of list errors (module `list_errors`),
-    `again` a scale to go on from (module `label_free`): then the rate is learned on the way."""
-    solver = _solver(conversations, pairs, known, rate, options, learning=again is not None)
+    `again` a scale to go on from (module `label_free`): then the rate is learned on the way.
+    `voices` are those of people whose links are not listed."""
+    if voices is None:
+        solver = _solver(conversations, pairs, known, rate, options, learning=again is not None)
+    else:
+        problem = Problem(conversations, pairs, voices, known, rate, options or Options())
+        solver = cache(lambda rule: Settling(problem, rule))
     rule = weight or choice.rule()
+
+    def finished(line: Calibration, rule: Weight, found: Solution | None = None) -> Calibrated:
+        return _finished(pairs, line, rule, solver(rule), found)
+
     if choice.source != LABELFREE:
-        line = _given(choice)
-        return _finished(pairs, line, rule, solver(rule)(pairs.calibrated(line)))
+        return finished(_given(choice), rule)
     cliques = find_cliques(conversations, certain_calls(conversations, known))
     missing, hopeless = what_is_missing(pairs, cliques)
     choice.kind_for(pairs)
@@ -151,19 +190,19 @@ def calibrated(
             states = not conversations.plain or rate > 0.0
             learned = _learn(pairs, solver(rule), choice, tell, again=again, states=states)
             better = None
-            if weight is None and conversations.plain:
+            if weight is None and conversations.plain and voices is None:
                 llr = pairs.calibrated(learned.calibration)
                 better = _known_rule(conversations, pairs, llr, known, options)
             if better is not None:
                 rule, learned = better, _learn(pairs, solver(better), choice, tell)
-            done = _finished(pairs, learned.calibration, rule, learned.posterior)
+            done = finished(learned.calibration, rule, learned.posterior)
             return replace(done, learned=learned, note=_doubts(learned, missing))
         except TooLittleError as error:
             missing = str(error)
     line, note = _fallen_back(pairs, choice, missing)
     if weight is None and choice.fallback is not None:
         rule = saved_weight(choice.fallback)
-    return replace(_finished(pairs, line, rule, solver(rule)(pairs.calibrated(line))), note=note)
+    return replace(finished(line, rule), note=note)
 
 
 def _solver(
@@ -174,7 +213,7 @@ def _solver(
     options: Options | None,
     *,
     learning: bool = False,
-) -> Callable[[Weight], Callable[[Floats], Solution]]:
+) -> Callable[[Weight], Solve]:
     """How to get a posterior: one bit a conversation where that is all there is to know. While
     `learning` the rate of list errors moves with every posterior."""
     if conversations.plain and rate <= 0.0:
@@ -182,11 +221,11 @@ def _solver(
     cliques = find_cliques(conversations, certain_calls(conversations, known))
     said, quick = said_about(conversations, known), (options or Options()).quick()
 
-    def with_weight(weight: Weight) -> Callable[[Floats], Solution]:
+    def with_weight(weight: Weight) -> Solve:
         best: NDArray[np.int64] | None = None
         now = rate
 
-        def posterior(llr: Floats) -> Solution:
+        def posterior(llr: Floats, curve: Calibration) -> Solution:
             nonlocal best, now
             found = seat(
                 *(conversations, cliques, pairs.links, llr),
@@ -209,12 +248,12 @@ def _solver(
 
 def _of_bits(
     conversations: Conversations, pairs: Pairs, known: Labels | None, options: Options | None
-) -> Callable[[Weight], Callable[[Floats], Posterior]]:
+) -> Callable[[Weight], Callable[[Floats, Calibration | None], Posterior]]:
     prior = combine_prior(conversations, known)
     cliques = find_cliques(conversations, prior.clamped >= 0)
 
-    def with_weight(weight: Weight) -> Callable[[Floats], Posterior]:
-        def posterior(llr: Floats) -> Posterior:
+    def with_weight(weight: Weight) -> Callable[[Floats, Calibration | None], Posterior]:
+        def posterior(llr: Floats, curve: Calibration | None = None) -> Posterior:
             model = build_model(
                 conversations, cliques, pairs.links, llr, weight=weight, prior=prior
             )
@@ -227,7 +266,7 @@ def _of_bits(
 
 def _learn(
     pairs: Pairs,
-    solver: Callable[[Floats], Solution],
+    solver: Solve,
     choice: Choice,
     tell: Tell | None,
     *,
@@ -249,7 +288,7 @@ def _known_rule(
     if known is None:
         return None
     solver = _of_bits(conversations, pairs, None, options)
-    return learn_weight(lambda rule: solver(rule)(llr), known.bits, options)
+    return learn_weight(lambda rule: solver(rule)(llr, None), known.bits, options)
 
 
 def _given(choice: Choice) -> Calibration:
@@ -303,9 +342,16 @@ def _doubts(learned: LabelFree, missing: str) -> str:
     return ""
 
 
-def _finished(pairs: Pairs, line: Calibration, weight: Weight, posterior: Solution) -> Calibrated:
-    others = pairs.calibrated_non_targets(line)
-    return Calibrated(posterior, line, weight, pairs.calibrated(line), others)
+def _finished(
+    pairs: Pairs, line: Calibration, weight: Weight, solver: Solve, found: Solution | None
+) -> Calibrated:
+    """Everything together; the posterior is the one that learning ended with, where it is."""
+    others, llr = pairs.calibrated_non_targets(line), pairs.calibrated(line)
+    if isinstance(solver, Settling):
+        settled = solver.finished(llr, line)
+        known = Calibrated(settled.solution, line, weight, llr, others)
+        return replace(known, sums=settled.sums, chance=settled.chance)
+    return Calibrated(found or solver(llr, line), line, weight, llr, others)
 
 
 def learn(

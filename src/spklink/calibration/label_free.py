@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,16 @@ class Solution(Protocol):
         ...
 
 
-Solve = Callable[[Floats], Solution]
+class Sampled(Protocol):
+    """A solution where the links of some people are not listed but sampled."""
+
+    def sampled_probabilities(self, links: Links) -> Floats:
+        """(C,) the same of such links."""
+        ...
+
+
+# From log-likelihood-ratios of the listed pairs, and the curve they come from, to the posterior.
+Solve = Callable[[Floats, Calibration], Solution]
 # First scales, a standard deviation of the known non-targets. A choice: the first is near most
 # ends, the others a third and three times of it.
 STARTS = (0.5, 0.15, 1.5)
@@ -134,7 +143,8 @@ def label_free(
     again: float | None = None,
     tell: Callable[[int, int], None] | None = None,
 ) -> LabelFree:
-    """Constraint EM. `solve` maps log-likelihood-ratios of the pairs to the posterior.
+    """Constraint EM. `solve` maps log-likelihood-ratios of the pairs, and the curve of them, to the
+    posterior.
 
     `wrong_lists` is the share of pairs that the lists may wrongly call one person: it makes a floor
     under all log-likelihood-ratios. A posterior over `states` may be estimated by chains, whose
@@ -143,7 +153,8 @@ def label_free(
     """
     centre, spread = standard(pairs.non_targets.score)
     inner = pairs.standardised(centre, spread)
-    learner = _Learner(inner, solve, find_kind(kind).learned_as or kind, wrong_lists, tell)
+    units = centre, spread
+    learner = _Learner(inner, solve, units, find_kind(kind).learned_as or kind, wrong_lists, tell)
     learner = replace(learner, states=states)
     if again is not None:
         learner = replace(learner, rounds=ROUNDS_AGAIN, settled=SETTLED_AGAIN)
@@ -158,7 +169,7 @@ def label_free(
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
     if learner.kind != kind:
         curve = fit(learner.expected(best.posterior), kind, source="labelfree")
-        best = replace(best, calibration=curve, posterior=solve(inner.calibrated(curve)))
+        best = replace(best, calibration=curve, posterior=learner.posterior(curve))
     final = best.calibration.unstandardised(centre, spread)
     return replace(best, calibration=final, starts=len(runs), agree=_agree(runs))
 
@@ -174,6 +185,7 @@ class _Learner:
 
     pairs: Pairs
     solve: Solve
+    units: tuple[float, float]  # centre and spread of the scores as they were
     kind: str
     wrong_lists: float
     tell: Callable[[int, int], None] | None
@@ -183,15 +195,14 @@ class _Learner:
 
     def run(self, start: float, offset: float = 0.0) -> LabelFree:
         line = Line(start, offset, floor=find_kind(self.kind).first_floor)
-        posterior = self.solve(self.pairs.calibrated(line))
+        posterior = self.posterior(line)
         history: list[Round] = []
         converged = False
         rounds, settled = self.rounds, self.settled
         while len(history) < rounds and not converged:
             line = self._maximise(posterior, line)
-            before, posterior = posterior, self.solve(self.pairs.calibrated(line))
-            change = self._same(posterior) - self._same(before)
-            moved = float(np.abs(change).max(initial=0.0))
+            before, posterior = posterior, self.posterior(line)
+            moved = self._moved(before, posterior)
             evidence = float(posterior.log_evidence.sum())
             known = evidence if np.isfinite(evidence) else None
             history.append(Round(line.scale, line.offset, known, moved))
@@ -200,32 +211,55 @@ class _Learner:
             converged = moved <= settled
             if self.tell is not None:
                 self.tell(len(history), rounds)
-        targets = self._same(posterior).sum()
+        targets = float(sum(weight.sum() for _, _, weight in self._targets(posterior)))
         count = len(self.pairs.non_targets)
-        return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)
+        return LabelFree(line, posterior, history, converged, 1, True, targets, count)
 
-    def _same(self, posterior: Solution) -> Floats:
-        """(C,) how probable each candidate is the shared speaker of its link."""
-        chance = posterior.candidate_probabilities(self.pairs.links)
-        return chance * self.pairs.usable[self.pairs.candidates]
+    def posterior(self, curve: Calibration) -> Solution:
+        """Under a curve of the standardised scores."""
+        return self.solve(self.pairs.calibrated(curve), curve.unstandardised(*self.units))
+
+    def _moved(self, before: Solution, after: Solution) -> float:
+        """The largest change of the probability that two sides are one person."""
+        gaps = [
+            np.abs(new - old).max(initial=0.0)
+            for (_, old, _), (_, new, _) in zip(
+                self._targets(before), self._targets(after), strict=True
+            )
+        ]
+        return float(max(gaps))
+
+    def _targets(self, posterior: Solution) -> list[tuple[Pairs, Floats, Floats]]:
+        """Listed pairs, and sampled ones where there are any: (C,) how probable each candidate is
+        the shared speaker of its link, and that times the links that it stands for."""
+        pairs, some = self.pairs, self.pairs.sample
+        chance = posterior.candidate_probabilities(pairs.links) * pairs.usable[pairs.candidates]
+        found = [(pairs, chance, chance)]
+        if some is not None and some.times is not None:
+            sampled = cast(Sampled, posterior).sampled_probabilities(some.links)
+            sampled = sampled * some.usable[some.candidates]
+            found.append((some, sampled, sampled * some.times))
+        return found
 
     def expected(self, posterior: Solution) -> Trials:
         """Candidates with their probability, and the known non-targets."""
-        pairs = self.pairs
-        same = self._same(posterior)
-        kept = same > 0.0
-        if not kept.any():
+        scores, same, speech = [], [], []
+        for pairs, _, weight in self._targets(posterior):
+            at = pairs.candidates[weight > 0.0]
+            scores.append(pairs.scores[at])
+            same.append(weight[weight > 0.0])
+            if pairs.speech is not None:
+                speech.append(pairs.speech[at])
+        if not any(map(len, same)):
             raise TooLittleError("no two conversations with usable sound share a speaker")
-        at, speech = pairs.candidates[kept], None
-        if pairs.speech is not None and pairs.non_target_speech is not None:
-            speech = np.concatenate([pairs.speech[at], pairs.non_target_speech])
-        scores = np.concatenate([pairs.scores[at], pairs.non_targets.score])
-        none = np.zeros(len(pairs.non_targets))
+        others = self.pairs.non_targets
+        known = self.pairs.non_target_speech
+        count = sum(map(len, same))
         return Trials(
-            scores=scores,
-            same=np.concatenate([same[kept], none]),
-            other=np.concatenate([np.zeros(int(kept.sum())), none + 1.0]),
-            speech=speech,
+            scores=np.concatenate([*scores, others.score]),
+            same=np.concatenate([*same, np.zeros(len(others))]),
+            other=np.repeat([0.0, 1.0], [count, len(others)]),
+            speech=None if known is None or not speech else np.concatenate([*speech, known]),
         )
 
     def _maximise(self, posterior: Solution, line: Line) -> Line:

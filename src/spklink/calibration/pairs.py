@@ -27,6 +27,10 @@ class Pairs:
     non_targets: SideScores
     speech: Floats | None = None  # (P,), see module `curves`
     non_target_speech: Floats | None = None
+    # Of people whose links are not listed (module `frequent`) some, drawn to learn from; and, of
+    # such pairs, for how many each candidate stands.
+    sample: Pairs | None = None
+    times: Floats | None = None  # (C,)
 
     def calibrated(self, calibration: Calibration) -> Floats:
         """(P,) log-likelihood-ratios; 0 where a side is not usable."""
@@ -36,15 +40,20 @@ class Pairs:
         score = calibration(self.non_targets.score, self.non_target_speech)
         return self.non_targets.scored(score)
 
-    def added(self, needed: Floats, non_targets: Floats) -> Pairs:
+    def added(self, needed: Floats, non_targets: Floats, sampled: Floats | None = None) -> Pairs:
         """The same pairs with something added to every score."""
         others = self.non_targets.scored(self.non_targets.score + non_targets)
-        return replace(self, scores=self.scores + needed, non_targets=others)
+        some = self.sample
+        if some is not None and sampled is not None:
+            some = replace(some, scores=some.scores + sampled)
+        return replace(self, scores=self.scores + needed, non_targets=others, sample=some)
 
     def standardised(self, centre: float, spread: float) -> Pairs:
         """The same pairs in other units."""
         others = self.non_targets.scored((self.non_targets.score - centre) / spread)
-        return replace(self, scores=(self.scores - centre) / spread, non_targets=others)
+        some = None if self.sample is None else self.sample.standardised(centre, spread)
+        scores = (self.scores - centre) / spread
+        return replace(self, scores=scores, non_targets=others, sample=some)
 
 
 def make_pairs(

@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.cues.cue import Floats, Terms, from_odds, nothing, pairs, seat_numbers
+from spklink.cues.cue import Floats, Terms, from_odds, nothing, pairs
 from spklink.cues.speakers import Attribute
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import Conversations
+from spklink.database.sides import seat_numbers
 from spklink.threads import one_blas_thread
 
 Ints = NDArray[np.int64]

@@ -16,9 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.arrays import ranges
 from spklink.database.conversations import Conversations
-from spklink.database.sides import TWO, pair_seats
+from spklink.database.sides import TWO, odds_of_seats, pair_seats, seat_numbers
 from spklink.posterior.states.prior import SeatLayout, layout_of
 
 Floats = NDArray[np.float64]
@@ -37,8 +36,8 @@ class Terms:
 
     def said(self, table: Conversations) -> Mask:
         """(M,) conversations that it says something of."""
-        layout = seat_layout(table)
-        return np.array([layout.seats(self.seat, m).any() for m in range(len(table))], np.bool_)
+        number = np.repeat(np.arange(len(table)), np.diff(seat_layout(table).seat_start))
+        return np.bincount(number, self.seat != 0.0, len(table)) > 0
 
 
 class Cue(Protocol):
@@ -71,17 +70,10 @@ def pairs(table: Conversations) -> Mask:
 
 def from_odds(table: Conversations, odds: Floats) -> Floats:
     """Seats of (M,) log-odds of exchanged; 0 says nothing."""
-    seat, layout = nothing(table), seat_layout(table)
-    for m, two in zip(np.flatnonzero(odds), pair_seats(odds[odds != 0.0]), strict=True):
-        layout.seats(seat, int(m))[:] = two
+    seat, there = nothing(table), np.flatnonzero(odds)
+    first = seat_layout(table).seat_start[there]
+    seat[first[:, None] + np.arange(TWO * TWO)] = pair_seats(odds[there]).reshape(-1, TWO * TWO)
     return seat
-
-
-def seat_numbers(table: Conversations) -> tuple[Ints, Ints]:
-    """(seats,) the entry of a list, and the side, of every seat in flat arrays."""
-    tracks = table.sides.counts[table.listing.conversation]
-    entry = np.repeat(np.arange(len(table.people)), tracks)
-    return entry, ranges(table.sides.start[table.listing.conversation], tracks)
 
 
 def chances_of_odds(table: Conversations, odds: Floats) -> Floats:
@@ -94,10 +86,9 @@ def chances_of_odds(table: Conversations, odds: Floats) -> Floats:
 
 def odds_in(table: Conversations, seat: Floats) -> Floats:
     """(M,) log-odds of exchanged in seats; NaN where a conversation is not a pair."""
-    layout, found = seat_layout(table), np.full(len(table), np.nan)
-    for m in np.flatnonzero(pairs(table)):
-        own = layout.seats(seat, int(m))
-        found[m] = own[0, 1] + own[1, 0] - own[0, 0] - own[1, 1]
+    found, those = np.full(len(table), np.nan), np.flatnonzero(pairs(table))
+    first = seat_layout(table).seat_start[those]
+    found[those] = odds_of_seats(seat[first[:, None] + np.arange(TWO * TWO)])
     return found
 
 

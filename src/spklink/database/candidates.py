@@ -79,6 +79,7 @@ def with_candidates(table: Conversations, found: Candidates) -> Conversations:
         unknown=np.where(more > 0, 0, table.unknown).astype(np.int32),
         open=table.open | (more > 0),
         cues=widened(table.cues, table, numbers),
+        sums=widened(table.sums, table, numbers),
         elsewhere=elsewhere,
     )
 

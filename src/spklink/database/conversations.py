@@ -66,7 +66,9 @@ class Conversations:
     cues: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
     # (entries,) people whom the list does not name, but who may be there (`candidates`), and
     # (sum of people x tracks,) what voices known from elsewhere add to every seat; or none at all
+    # And (seats,) what voices of people with very many conversations add (`frequent`), or none.
     candidate: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)
+    sums: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
     elsewhere: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
     enrolled: int = (
         0  # of the last conversations: recordings of one known person each (`enrolment`)

@@ -59,30 +59,57 @@ def _apart(conversations: Conversations, people: NDArray[np.int64]) -> NDArray[n
     return people
 
 
-def find_links(conversations: Conversations, *, consecutive: bool = False) -> Links:
-    """Every two conversations of every speaker, or (consecutive) only neighbours in table order."""
+def find_links(
+    conversations: Conversations,
+    *,
+    consecutive: bool = False,
+    without: NDArray[np.int64] | None = None,
+) -> Links:
+    """Every two conversations of every speaker, or (consecutive) only neighbours in table order;
+    of some people (nodes, see `speaker_nodes`) none."""
     people = speaker_nodes(conversations)
     # Appearances sorted by speaker, and in table order within a speaker.
     order = np.argsort(people, kind="stable")
-    conversation = conversations.listing.conversation_of(order).astype(np.int32)
-    position = conversations.listing.position_of(order).astype(np.int8)
     calls = np.bincount(people)
     rank = ranges(np.zeros(len(calls), np.int64), calls)
     later = np.repeat(calls, calls) - 1 - rank
     if consecutive:
         later = np.minimum(later, 1)
+    if without is not None and len(without):
+        later[np.isin(people[order], without)] = 0
     a = np.repeat(np.arange(len(order)), later)
     b = ranges(np.arange(len(order)) + 1, later)
-    i, j = conversation[a], conversation[b]
+    return links_between(conversations, order[a], order[b], np.repeat(calls, calls)[a])
+
+
+def links_between(
+    conversations: Conversations,
+    one: NDArray[np.int64],
+    two: NDArray[np.int64],
+    calls: NDArray[np.int64],
+) -> Links:
+    """Links between entries of the participant lists, that of the earlier conversation first, of
+    people with so many conversations."""
+    listing = conversations.listing
+    i, j = (listing.conversation_of(entry).astype(np.int32) for entry in (one, two))
     key, pair = np.unique(i.astype(np.int64) * len(conversations) + j, return_inverse=True)
     return Links(
         first=(key // max(len(conversations), 1)).astype(np.int32),
         second=(key % max(len(conversations), 1)).astype(np.int32),
         pair=pair.reshape(-1).astype(np.int64),
-        position_first=position[a],
-        position_second=position[b],
-        calls=np.repeat(calls, calls)[a].astype(np.int32),
+        position_first=listing.position_of(one).astype(np.int8),
+        position_second=listing.position_of(two).astype(np.int8),
+        calls=calls.astype(np.int32),
     )
+
+
+def joined(one: Links, two: Links) -> Links:
+    """The links of both, one after the other."""
+    both = {
+        name: np.concatenate([getattr(one, name), getattr(two, name)])
+        for name in ("first", "second", "position_first", "position_second", "calls")
+    }
+    return Links(pair=np.concatenate([one.pair, two.pair + len(one.first)]), **both)
 
 
 def pair_starts(links: Links, sides: Numbering) -> NDArray[np.int64]:

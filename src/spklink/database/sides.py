@@ -127,6 +127,15 @@ def side_name(conversations: Conversations, side: int) -> str:
     return f"{conversations.ids[sides.conversation[side]]} channel {sides.position[side] + 1}"
 
 
+def seat_numbers(conversations: Conversations) -> tuple[Ints, Ints]:
+    """(seats,) the entry of a list, and the side, of every seat in flat arrays: listed people as
+    rows, tracks as columns, conversation by conversation."""
+    listing, sides = conversations.listing, conversations.sides
+    tracks = sides.counts[listing.conversation]
+    entry = np.repeat(np.arange(len(conversations.people)), tracks)
+    return entry, ranges(sides.start[listing.conversation], tracks)
+
+
 def side_pairs(pairs: Iterable[tuple[int, int]]) -> Ints:
     """(P, 2) pairs of sides, also where there are none."""
     found = list(pairs)
@@ -247,12 +256,25 @@ def names_on(conversations: Conversations, m: int, bit: int) -> tuple[str, ...]:
 
 
 def turned_odds(conversations: Conversations) -> NDArray[np.float64]:
-    """(M,) log-odds of exchanged that other evidence than voices gives."""
+    """(M,) log-odds of exchanged that other evidence than voices gives, and frequent voices."""
     refuse_more_than_bits(conversations)
-    if not len(conversations.cues):
-        return np.zeros(len(conversations))
-    seat = squares(conversations.cues)
-    return seat[:, 0, 1] + seat[:, 1, 0] - seat[:, 0, 0] - seat[:, 1, 1]
+    found = np.zeros(len(conversations))
+    for seats in (conversations.cues, conversations.sums):
+        if len(seats):
+            found = found + odds_of_seats(seats)
+    return found
+
+
+def odds_of_seats(seats: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(M,) log-odds of exchanged in what is added to every seat."""
+    seat = squares(seats)
+    return np.asarray(seat[:, 0, 1] + seat[:, 1, 0] - seat[:, 0, 0] - seat[:, 1, 1])
+
+
+def chances_of_bits(exchanged: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(seats,) from (M,) how probable it is that a conversation is exchanged."""
+    listed = 1.0 - exchanged
+    return np.stack([listed, exchanged, exchanged, listed], axis=1).ravel()
 
 
 def pair_seats(odds: NDArray[np.float64]) -> NDArray[np.float64]:

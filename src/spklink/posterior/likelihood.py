@@ -95,7 +95,7 @@ def combine_prior(conversations: Conversations, known: Labels | None = None) -> 
     clamped = Labels(exchanged).bits
     open_ = np.where(clamped < 0, exchanged, 0.5)
     odds = np.log(open_) - np.log1p(-open_)
-    if len(conversations.cues):
+    if len(conversations.cues) or len(conversations.sums):
         odds = np.where(clamped < 0, odds + turned_odds(conversations), odds)
     return Prior(odds, clamped)
 

@@ -96,7 +96,8 @@ class Posterior:
     @property
     def log_evidence(self) -> Floats:
         """(K,) the middle of the interval; infinite or NaN where nothing is known."""
-        return (self.log_evidence_low + self.log_evidence_high) / 2.0
+        with np.errstate(invalid="ignore"):
+            return (self.log_evidence_low + self.log_evidence_high) / 2.0
 
     @property
     def entropy_bits(self) -> Floats:

@@ -26,6 +26,7 @@ from spklink.recognizers.plda import PairTerms, pair_terms
 from spklink.recognizers.plda_training import Speakers, learn
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
+from spklink.recognizers.sums import Comparison, compared_again
 from spklink.recognizers.training import Trainer, vectors_of
 from spklink.sound.heard import Heard, Job
 from spklink.sound.listening import Sound, listen_all
@@ -59,6 +60,10 @@ class BackgroundScorer:
     def scores(self, side_1: Sides, side_2: Sides) -> Floats:
         """Of pairs."""
         return self.normaliser.apply(self.terms.pairs(side_1, side_2), side_1, side_2)
+
+    def comparison(self, person: int) -> Comparison:
+        """How the sides of anybody are compared, for sums."""
+        return compared_again(self.terms, self.normaliser)
 
 
 def has_labels(folder: Path | None) -> bool:

@@ -39,6 +39,7 @@ from spklink.recognizers.plda import (
     shrunk,
     two_covariance,
 )
+from spklink.recognizers.sums import Comparison, compared_again
 from spklink.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -77,6 +78,11 @@ class LinkScorer:
                 part = begin + np.flatnonzero(fold == f)
                 found[part] = self._of_fold(f, side_1[part], side_2[part])
         return found
+
+    def comparison(self, person: int) -> Comparison:
+        """How the sides of one person are compared, for sums."""
+        f = int(self.folds.person[person])
+        return compared_again(self.terms[f], self.normaliser[f])
 
     def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:
         plain = self.terms[f].pairs(side_1, side_2)

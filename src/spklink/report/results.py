@@ -16,7 +16,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.sides import names_on, refuse_more_than_bits
 from spklink.measures.evaluation import Evaluation
-from spklink.posterior.posterior import Posterior, solve
+from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_run, solving
@@ -127,11 +127,11 @@ def read_results(
     unaided = solved.solution
     if unaided is not None and solved.evidence.known is not None:
         with stages.stage("solving without the known channels"):
-            unaided = solve(solved.evidence.unaided().model, options=how, tell=stages.progress)
+            unaided = solved.evidence.unaided().solved(how, stages.progress)
     voices = None
     if solved.evidence.cues and unaided is not None:
         with stages.stage("solving without other evidence"):
-            voices = solve(solved.evidence.unaided().with_cues(()).model, options=how)
+            voices = solved.evidence.unaided().with_cues(()).solved(how)
     heard = solved.listening
     return Results(
         folder=folder,

@@ -15,7 +15,9 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
 from spklink.posterior.likelihood import Model, Prior, Weight, build_model, combine_prior
-from spklink.posterior.seating import certain_calls
+from spklink.posterior.posterior import Options, Posterior, Tell, solve
+from spklink.posterior.seating import Seating, certain_calls
+from spklink.posterior.summed import Slack, loosened, loosened_seats
 from spklink.scores.needed import Scores, SideScores, needed_and
 
 
@@ -29,6 +31,7 @@ class Evidence:
     weight: Weight
     known: Labels | None = None
     cues: tuple[Terms, ...] = ()  # what the table knows of them is their sum
+    slack: Slack | None = None  # how far figures may be off where voices were summed
 
     @cached_property
     def cliques(self) -> Cliques:
@@ -55,6 +58,24 @@ class Evidence:
         table = self.conversations
         said = np.any([one.said(table) for one in self.cues], axis=0)
         return np.asarray(usable | said[table.sides.conversation])
+
+    def with_sums(self, sums: NDArray[np.float64] | None) -> Evidence:
+        """The same with what frequent voices say, where there are any."""
+        if sums is None:
+            return self
+        return replace(self, conversations=replace(self.conversations, sums=sums))
+
+    def solved(self, options: Options, tell: Tell | None = None) -> Posterior:
+        """One bit a conversation: the posterior, with what it can promise."""
+        return self.promised(solve(self.model, options=options, tell=tell))
+
+    def promised(self, posterior: Posterior) -> Posterior:
+        """What bits solved with this evidence can promise."""
+        return posterior if self.slack is None else loosened(posterior, self.slack)
+
+    def promised_seats(self, seating: Seating) -> Seating:
+        """The same of the answer in full."""
+        return seating if self.slack is None else loosened_seats(seating, self.slack)
 
     def unaided(self) -> Evidence:
         """The same without what somebody knew of channels."""

@@ -26,6 +26,7 @@ from spklink.database.conversations import (
     with_splits,
 )
 from spklink.database.enrolment import with_enrolment
+from spklink.database.frequent import chosen_frequent
 from spklink.database.labels import read_known
 from spklink.database.links import find_links
 from spklink.errors import SpklinkError, check_folder
@@ -46,6 +47,8 @@ from spklink.runs.naming import NUMBERS, Naming
 from spklink.runs.result import Listening, Result
 from spklink.runs.seated import with_posterior, with_seating
 from spklink.runs.stages import Stages
+from spklink.runs.sums import NAME as SUMS
+from spklink.runs.sums import read_sums
 from spklink.runs.unknown import UNKNOWN, Unknown
 from spklink.scores.files import read_pairs, read_scores
 from spklink.scores.needed import SideScores
@@ -63,7 +66,7 @@ FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
     *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
     *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
-    *("enrol.csv", "candidates.csv", "unknown.csv"),
+    *("enrol.csv", "candidates.csv", "unknown.csv", SUMS),
 )
 REPORTS = ("report.html", "report.json", "appendix.csv")
 RUN_FILE = "run.json"
@@ -197,7 +200,11 @@ def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
 def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
     weight, table = _weight(folder / "run.json", run["weight"]), _people(folder, run, inputs)
     known = inputs.table("known")
-    links = find_links(table, consecutive=weight.consecutive)
+    slack, path = None, _there(folder / SUMS)
+    if path is not None:
+        table, slack = read_sums(path, table)
+    frequent = chosen_frequent(table, None if slack is None else slack.most)
+    links = find_links(table, consecutive=weight.consecutive, without=frequent.person)
     scores = read_scores(folder / "llrs.npz", table, links)
     said = run["result"]["conversations"], run["scores"]["needed"]
     for name, here, there in zip(
@@ -214,6 +221,7 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
         scores=scores,
         weight=weight,
         known=None if known is None else read_known(known, table),
+        slack=slack,
     )
     read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     candidates = _candidates(folder, run, table)

@@ -23,6 +23,7 @@ from spklink.runs.rows import (
     method_rows,
     presence_rows,
 )
+from spklink.runs.sums import write_sums
 from spklink.runs.unknown import UNKNOWN
 from spklink.scores.files import write_scores
 from spklink.tables import (
@@ -40,6 +41,7 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
     for name, content in _copies(result, folder).items():
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
+    write_sums(result.evidence, new)
     safe, seating = is_safe(result.options), result.seating
     if result.listening is not None:
         write_listening(result.listening, result.conversations, new, safe=safe)

@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import NONE, Calibrated, Choice, calibrated, compared_twice
 from spklink.calibration.curves import pair_speech
+from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.pairs import Pairs
 from spklink.calibration.table import find_kind
 from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.enrolment import with_enrolment
+from spklink.database.frequent import Frequent, find_frequent
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import Links, find_links
 from spklink.database.segments import read_tracks
@@ -36,7 +38,7 @@ from spklink.formats.turns import read_turns
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
-from spklink.posterior.posterior import Options, Posterior, solve
+from spklink.posterior.posterior import Options, Posterior
 from spklink.recognizers.background import has_labels
 from spklink.recognizers.none import NAME as NO_VOICES
 from spklink.recognizers.recognizer import Recognizer
@@ -70,6 +72,7 @@ from spklink.runs.sources import (
     trainer_of,
 )
 from spklink.runs.stages import Stages
+from spklink.runs.sums import with_slack
 from spklink.runs.unknown import NOTHING_EARLIER, Earlier, earlier_labels
 from spklink.runs.unlisted import identified, lists_are_few, with_names
 from spklink.scores.needed import Scores
@@ -213,7 +216,11 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
 
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
     consecutive = plan.weight is not None and plan.weight.consecutive
-    links = find_links(case.conversations, consecutive=consecutive)
+    summing = not consecutive and asked["scores"] is None  # pairs that are given are all there
+    frequent = find_frequent(case.conversations, plan.how.budget.gigabytes if summing else np.inf)
+    if len(frequent):
+        plan = replace(plan, choice=plan.choice.straight())
+    links = find_links(case.conversations, consecutive=consecutive, without=frequent.person)
     source = _source(case, plan, links, cache, asked, stages)
     sound = source.sound
     if sound.known_seconds() is None:
@@ -221,16 +228,22 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     cues, odd = gathered(case.conversations, case.others, sound, source.trained, stages)
     case = replace(case, conversations=cues.on(case.conversations))
     with stages.stage("scoring"):
-        scorer = source.scorer.normalised() if plan.recipe.normalise else source.scorer
+        scorer = source.scorer
+        if isinstance(scorer, Scorer):
+            scorer = scorer.balanced(frequent)
+        scorer = scorer.normalised() if plan.recipe.normalise else scorer
         labelled = has_labels(background_of(asked))
         if labelled and plan.recipe.back_end == LABELLED and isinstance(scorer, Scorer):
             scorer = scorer.with_background(trainer_of(plan.how, cache, asked, stages))
         pairs = scorer.pairs(links)
+        if len(frequent) and isinstance(scorer, Scorer) and scorer.trained is not None:
+            pairs = replace(pairs, sample=scorer.sampled(frequent))
     with stages.stage("calibrating and linking"):
-        compared = compare(case, plan, scorer, pairs, stages)
+        compared = compare(case, plan, scorer, pairs, stages, frequent)
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
+    evidence = evidence.with_sums(found.sums)
     if cues.terms:
         with stages.stage("other evidence once more"):
             evidence, found = _with_voices(evidence, found, cues, plan)
@@ -243,11 +256,15 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     result = result.with_calibrated(compared.pairs, found)
     with stages.stage("looking for wrong lists"):
         result = with_seating(result, plan.rate, plan.how)
-        result = learned_again(result, compared.pairs, plan.choice, plan.how)
+        summed = voices_of(compared.scorer, frequent)
+        result = learned_again(result, compared.pairs, plan.choice, plan.how, summed)
         voices = None if plan.silent else _voices(result, compared.scorer, sound)
     if voices is not None and asked["unlisted"] == NAME and vague(case.conversations).any():
         with stages.stage("naming who is not listed"):
             result = with_names(result, voices, sound.usable, plan.rate, plan.how, case.before)
+    if summed is not None:
+        with stages.stage("bounding what sums may miss"):
+            result = with_slack(result, summed, plan.how)
     with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
@@ -267,7 +284,7 @@ def _with_voices(
     evidence = evidence.with_cues(cues.terms)
     if not isinstance(found.posterior, Posterior):
         return evidence, found
-    return evidence, replace(found, posterior=solve(evidence.model, options=plan.how))
+    return evidence, replace(found, posterior=evidence.solved(plan.how))
 
 
 def _source(
@@ -294,12 +311,17 @@ class Compared:
 
 
 def compare(
-    case: Case, plan: Plan, scorer: Scorer | GivenScorer, pairs: Pairs, stages: Stages
+    case: Case,
+    plan: Plan,
+    scorer: Scorer | GivenScorer,
+    pairs: Pairs,
+    stages: Stages,
+    frequent: Frequent,
 ) -> Compared:
     """Calibrate and link; then, where the recipe says so and the links can teach, compare the
     voices again and do both once more."""
 
-    def linked(these: Pairs, *, first: bool) -> Calibrated:
+    def linked(by: Scorer | GivenScorer, these: Pairs, *, first: bool) -> Calibrated:
         return calibrated(
             case.conversations,
             these,
@@ -308,10 +330,11 @@ def compare(
             weight=plan.weight,
             rate=rate_while_learning(case.conversations, plan.rate),
             options=plan.how,
+            voices=voices_of(by, frequent),
             tell=stages.progress,
         )
 
-    once = Compared(scorer, pairs, linked(pairs, first=True))
+    once = Compared(scorer, pairs, linked(scorer, pairs, first=True))
     if case.conversations.enrolled and lists_are_few(case.conversations):
         found = identified(case.conversations, scorer, pairs, once.found, plan.choice)
         once = replace(once, found=found)
@@ -326,10 +349,15 @@ def compare(
     if isinstance(taught, str):
         return replace(once, note=taught)
     more = taught.added(pairs)
-    second = linked(more, first=False)
+    second = linked(taught, more, first=False)
     if once.found.learned and not second.learned:
         return replace(once, note=f"voices were compared once only: {second.note}")
     return Compared(taught, more, replace(second, first=once.found.calibration))
+
+
+def voices_of(scorer: Scorer | GivenScorer, frequent: Frequent) -> FrequentVoices | None:
+    """Those of people whose links are not listed, as they are compared now."""
+    return scorer.voices(frequent) if isinstance(scorer, Scorer) else None
 
 
 def _voices(result: Result, scorer: Scorer | GivenScorer, sound: Sound) -> Voices:

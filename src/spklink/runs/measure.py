@@ -20,7 +20,6 @@ from spklink.measures.detection import measure as measure_scores
 from spklink.measures.evaluation import Evaluation
 from spklink.measures.reliability import Marginals, hide_known
 from spklink.measures.seats import evaluate_seats
-from spklink.posterior.posterior import solve
 from spklink.posterior.seat_truth import seat_truth
 from spklink.runs.cues import cue_odds, odds_of
 from spklink.runs.evidence import Evidence
@@ -71,7 +70,7 @@ def by_cue(result: Result, key: Labels) -> list[CueRow]:
     if not evidence.cues:
         return []
     clique, bits = evidence.cliques.label, key.bits
-    alone = solve(evidence.with_cues(()).model, options=solving(result.options))
+    alone = evidence.with_cues(()).solved(solving(result.options))
     found = {VOICES: odds_of(alone)} | cue_odds(evidence)
     found["together"] = odds_of(result.posterior)
     rows = [measure_odds(name, odds, bits, clique) for name, odds in found.items()]

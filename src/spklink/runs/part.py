@@ -20,7 +20,7 @@ from spklink.database.labels import STRANGER, Labels, said_of
 from spklink.database.links import Links, needed_sides, pair_starts
 from spklink.database.lists import OTHERS
 from spklink.database.sides import TWO, exchanged, numbered, speakers_on
-from spklink.posterior.posterior import Options, Posterior, solve
+from spklink.posterior.posterior import Options, Posterior
 from spklink.posterior.seating import Seating, certain_calls, places_of, said_about, seat
 from spklink.posterior.states.prior import layout_of
 from spklink.runs.evidence import Evidence
@@ -57,6 +57,7 @@ def part_of(evidence: Evidence, calls: Ints) -> Evidence:
         weight=evidence.weight,
         known=None if evidence.known is None else _labels(evidence.known, place, calls),
         cues=tuple(replace(one, seat=_seats(table, one.seat, calls)) for one in evidence.cues),
+        slack=None if evidence.slack is None else evidence.slack.of(calls),
     )
 
 
@@ -81,6 +82,7 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
         diarized=[table.diarized[m] for m in chosen] if table.diarized else [],
         cues=_seats(table, table.cues, calls) if len(table.cues) else table.cues,
         candidate=table.candidate[entries],
+        sums=_seats(table, table.sums, calls) if len(table.sums) else table.sums,
         elsewhere=_seats(table, table.elsewhere, calls) if len(table.elsewhere) else table.cues[:0],
         enrolled=int((calls >= table.asked).sum()),
         channel=[table.channel[m] for m in chosen] if table.channel else [],
@@ -252,7 +254,7 @@ def solved(
     """A clique solved; by bits where there is no rate of list errors. `start` may say where people
     were before."""
     if rate is None:
-        return Part(calls, evidence, solve(evidence.model, options=how), None, usable)
+        return Part(calls, evidence, evidence.solved(how), None, usable)
     table = evidence.conversations
     seating = seat(
         *(table, evidence.cliques, evidence.links, evidence.scores.needed),
@@ -263,7 +265,7 @@ def solved(
         near=start is not None,
         options=how,
     )
-    return Part(calls, evidence, None, seating, usable)
+    return Part(calls, evidence, None, evidence.promised_seats(seating), usable)
 
 
 def clique_of(whole: Part, k: int) -> Part:

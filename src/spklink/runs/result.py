@@ -77,7 +77,7 @@ class Result(Shown):
         scores = replace(evidence.scores, needed=found.llr, non_targets=found.non_targets)
         return replace(
             self,
-            evidence=replace(evidence, scores=scores, weight=found.weight),
+            evidence=replace(evidence, scores=scores, weight=found.weight).with_sums(found.sums),
             solution=found.posterior if isinstance(found.posterior, Posterior) else None,
             raw=raw,
             calibrated=found,
@@ -89,9 +89,10 @@ class Result(Shown):
         """The same scores calibrated otherwise."""
         scores = replace(self.evidence.scores, needed=found.llr, non_targets=found.non_targets)
         assert isinstance(found.posterior, Posterior)
+        evidence = replace(self.evidence, scores=scores, weight=found.weight)
         return replace(
             self,
-            evidence=replace(self.evidence, scores=scores, weight=found.weight),
+            evidence=evidence.with_sums(found.sums),
             solution=found.posterior,
             calibrated=found,
             calibration=found.as_json(),

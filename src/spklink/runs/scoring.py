@@ -15,14 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.calibration.choice import Calibrated
+from spklink.calibration.frequent import (
+    FrequentVoices,
+    by_sound,
+    candidate_chances,
+    sampled_links,
+)
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
-from spklink.database.links import Links, needed_sides
+from spklink.database.frequent import Frequent
+from spklink.database.links import Links, joined, needed_sides
 from spklink.recognizers import background, link_wccn, normalise
-from spklink.recognizers.products import InnerProduct, pair_scores, unit_vectors
+from spklink.recognizers.centre import balanced_mean
+from spklink.recognizers.products import Cosine, InnerProduct, pair_scores, unit_vectors
 from spklink.recognizers.products import table as score_table
+from spklink.recognizers.sums import Comparison, compared_by
 from spklink.recognizers.training import Trained, Trainer
-from spklink.scores.needed import SideScores, known_non_targets
+from spklink.scores.needed import SideScores, known_non_targets, no_side_scores
 from spklink.sound.listening import Sound
 
 Floats = NDArray[np.float64]
@@ -39,6 +48,7 @@ class Scorer:
     trained: Trained | None  # None where no side could be used
     seed: int
     threads: int
+    centre: Cosine | None = None  # instead of the recognizer's, see `balanced`
     normaliser: normalise.Normaliser | None = None
     again: link_wccn.LinkScorer | background.BackgroundScorer | None = None
 
@@ -61,7 +71,18 @@ class Scorer:
     def _compared(self) -> tuple[InnerProduct, Singles, Sides]:
         """How vectors are compared, the vectors, and the row of each side among them."""
         assert self.trained is not None
-        return self.trained.recognizer.product, self.trained.vectors, self.trained.row
+        product = self.centre or self.trained.recognizer.product
+        return product, self.trained.vectors, self.trained.row
+
+    def balanced(self, frequent: Frequent) -> Scorer:
+        """With voices seen from a middle that nobody's many sides have moved."""
+        if self.trained is None or not len(frequent):
+            return self
+        product, vectors, row = self._compared()
+        if not isinstance(product, Cosine):
+            return self
+        mean = balanced_mean(self.conversations, frequent, vectors, row, self.sound.usable)
+        return self if mean is None else replace(self, centre=Cosine(mean))
 
     def normalised(self) -> Scorer:
         """With scores set against those with strangers."""
@@ -98,6 +119,39 @@ class Scorer:
         side_1, side_2 = np.triu_indices(len(self.sound.usable), 1)
         return SideScores(side_1, side_2, self(side_1, side_2))
 
+    def voices(self, frequent: Frequent) -> FrequentVoices | None:
+        """Those of people whose pairs are not listed; None where there are none."""
+        if not len(frequent) or self.trained is None:
+            return None
+        product, vectors, row = self._compared()
+        first = compared_by(product, vectors, row, self.normaliser)
+
+        def of(person: int) -> tuple[Comparison, ...]:
+            return (first,) if self.again is None else (first, self.again.comparison(person))
+
+        place = np.argsort(self.sound.order)
+        return FrequentVoices(
+            table=self.conversations,
+            frequent=by_sound(self.conversations, frequent, place),
+            comparisons=of,
+            usable=self.sound.usable,
+            seconds=self.sound.known_seconds(),
+            width=product.depth,
+            threads=self.threads,
+        )
+
+    def sampled(self, frequent: Frequent) -> Pairs:
+        """Scores of some pairs of people whose pairs are not listed."""
+        table, place = self.conversations, np.argsort(self.sound.order)
+        rng = np.random.default_rng([self.seed, 2])
+        links, times = sampled_links(table, by_sound(table, frequent, place), rng)
+        made = make_pairs(
+            *(table, links, self(*needed_sides(links, table.sides)), no_side_scores()),
+            seconds=self.sound.known_seconds(),
+            usable=self.sound.usable,
+        )
+        return replace(made, times=times[link_wccn.link_of_candidates(links, table.sides)])
+
     def pairs(self, links: Links) -> Pairs:
         """Scores of the needed pairs, and of a sample of pairs that are certainly different."""
         table, usable = self.conversations, self.sound.usable
@@ -114,8 +168,12 @@ class Scorer:
 
     def taught(self, pairs: Pairs, found: Calibrated, back_end: str) -> Scorer | str:
         """Comparing voices again as the links teach; or why not."""
-        links = pairs.links
+        links, some = pairs.links, pairs.sample
         same = found.posterior.candidate_probabilities(links) * pairs.usable[pairs.candidates]
+        if some is not None and some.times is not None and found.chance is not None:
+            drawn = candidate_chances(self.conversations, some.links, found.chance)
+            drawn = drawn * some.times * some.usable[some.candidates]
+            links, same = joined(links, some.links), np.concatenate([same, drawn])
         again = link_wccn.fit(
             self.conversations,
             links,
@@ -134,4 +192,7 @@ class Scorer:
         one, two = needed_sides(pairs.links, self.conversations.sides)
         others = pairs.non_targets
         more = self.again.scores(one, two), self.again.scores(others.side_1, others.side_2)
-        return pairs.added(*more)
+        if pairs.sample is None:
+            return pairs.added(*more)
+        drawn = needed_sides(pairs.sample.links, self.conversations.sides)
+        return pairs.added(*more, self.again.scores(*drawn))

@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spklink.calibration.choice import Calibrated, Choice, calibrated
+from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.label_free import LabelFree
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations
 from spklink.posterior.list_errors import FIRST
-from spklink.posterior.posterior import Options, Posterior, solve
+from spklink.posterior.posterior import Options, Posterior
 from spklink.posterior.seating import Seating, places_of, said_about, seat
 from spklink.runs.evidence import Evidence
 from spklink.runs.misfits import find_misfits
@@ -38,8 +39,7 @@ def with_posterior(result: Result, how: Options) -> Result:
     """A result with the bits of its conversations, where bits will do."""
     if not result.conversations.plain:
         return result
-    model = result.evidence.model
-    return replace(result, solution=solve(model, options=how, tell=result.stages.progress))
+    return replace(result, solution=result.evidence.solved(how, result.stages.progress))
 
 
 def with_seating(result: Result, asked: float | None, how: Options) -> Result:
@@ -59,7 +59,7 @@ def seated(
 ) -> Seating:
     """Who is where; without a rate of list errors it is estimated."""
     table = evidence.conversations
-    return seat(
+    found = seat(
         *(table, evidence.cliques, evidence.links, evidence.scores.needed),
         weight=evidence.weight,
         rate=asked,
@@ -68,6 +68,7 @@ def seated(
         options=how,
         tell=stages.progress,
     )
+    return evidence.promised_seats(found)
 
 
 def with_misfits(result: Result, voices: Voices | None) -> Result:
@@ -79,7 +80,13 @@ def with_misfits(result: Result, voices: Voices | None) -> Result:
     return replace(result, misfits=[one.row() for one in found])
 
 
-def learned_again(result: Result, pairs: Pairs, choice: Choice, how: Options) -> Result:
+def learned_again(
+    result: Result,
+    pairs: Pairs,
+    choice: Choice,
+    how: Options,
+    voices: FrequentVoices | None = None,
+) -> Result:
     """The result once more with a calibration that knows of absences, where there are many."""
     first, found = result.seating, result.calibrated
     if first is None or found is None or found.learned is None:
@@ -93,6 +100,7 @@ def learned_again(result: Result, pairs: Pairs, choice: Choice, how: Options) ->
         rate=first.rate.value,
         again=found.learned.history[-1].scale,
         options=how,
+        voices=voices,
     )
     if again.learned is None or _flattened(found.learned, again.learned):
         return result
@@ -110,5 +118,5 @@ def _flattened(first: LabelFree, again: LabelFree) -> bool:
 def _of_bits(result: Result, found: Calibrated, how: Options) -> Calibrated:
     """The same calibration with the posterior that takes lists at their word."""
     scores = replace(result.evidence.scores, needed=found.llr, non_targets=found.non_targets)
-    evidence = replace(result.evidence, scores=scores, weight=found.weight)
-    return replace(found, posterior=solve(evidence.model, options=how))
+    evidence = replace(result.evidence, scores=scores, weight=found.weight).with_sums(found.sums)
+    return replace(found, posterior=evidence.solved(how))

@@ -34,6 +34,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 LN10 = float(np.log(10.0))
 LEAST = 1e-12  # probabilities closer to 0 or 1 say nothing exact about doubt
+FREQUENT = "voices of people with very many conversations"  # whose links are not listed
 FIXED = 300.0  # log10: so much is a list that is taken at its word, not evidence
 
 
@@ -204,11 +205,15 @@ def _links(evidence: Evidence, now: Ints, otherwise: Ints) -> tuple[Ints, Ints, 
 
 
 def _cues(evidence: Evidence, now: Ints, otherwise: Ints) -> dict[str, Floats]:
-    """(M,) of every kind of other evidence; 0 where it says nothing."""
+    """(M,) of every kind of other evidence, and of links that are not listed; 0 where it says
+    nothing."""
     layout = seat_layout(evidence.conversations)
+    told = {one.name: one.seat for one in evidence.cues}
+    if len(evidence.conversations.sums):
+        told[FREQUENT] = evidence.conversations.sums
     return {
-        one.name: (_own(layout, one.seat, now) - _own(layout, one.seat, otherwise)) / LN10
-        for one in evidence.cues
+        name: (_own(layout, seat, now) - _own(layout, seat, otherwise)) / LN10
+        for name, seat in told.items()
     }
 
 

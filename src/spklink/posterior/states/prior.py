@@ -152,7 +152,7 @@ def split_weights(odds: Floats, rate: float) -> tuple[Floats, Floats]:
 
 def _orientation(conversations: Conversations, layout: SeatLayout, twice: bool) -> Floats:
     """What the column `prior` adds to every seat: half of it to each of two people, so that both
-    together have all of it; what cues add, and voices known from elsewhere."""
+    together have all of it; what cues, frequent voices and voices known from elsewhere add."""
     added = np.zeros(int(layout.seat_start[-1]))
     with np.errstate(divide="ignore"):
         for m in np.flatnonzero(conversations.prior != 0.5):
@@ -160,7 +160,7 @@ def _orientation(conversations: Conversations, layout: SeatLayout, twice: bool) 
             as_listed, other = 0.5 * np.log(2.0 * np.array([listed, 1.0 - listed]))
             in_order = np.tile(np.eye(2, dtype=bool), (2 if twice else 1, 1))
             layout.seats(added, int(m))[:] = np.where(in_order, as_listed, other)
-    for seats in (conversations.cues, conversations.elsewhere):
+    for seats in (conversations.cues, conversations.sums, conversations.elsewhere):
         if len(seats):
             added += _repeated(seats, layout) if twice else seats
     return added

@@ -1,0 +1,85 @@
+"""The middle of a database in which one person is on very many sides.
+
+Vectors are compared as seen from the mean of all sides. Where one person takes part in a large
+share of the conversations that mean leans towards his voice: seen from there he and all the others
+stand on opposite sides, the others look alike, and nothing tells him from them. So his sides are
+left out of the mean. Which they are is not known, but it shows: the two sides of his conversations
+fall into two heaps, and the tighter one is one voice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.database.conversations import Conversations
+from spklink.database.frequent import Frequent
+from spklink.database.sides import TWO
+from spklink.recognizers.products import MEAN_ROWS, Singles, mean_of
+
+Floats = NDArray[np.float64]
+Sides = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+# Of all conversations: a choice. The mean leans by half of it towards the person's voice.
+LARGE_SHARE = 0.05
+ROUNDS = 12  # of power iteration: only signs are needed
+FEWEST = 50  # sides that a mean needs
+
+
+def balanced_mean(
+    conversations: Conversations, frequent: Frequent, vectors: Singles, row: Sides, usable: Mask
+) -> Singles | None:
+    """(width,) the mean of all usable sides but those of people with a large share of the
+    conversations; None where nobody has one, or too little would be left. The vector of side s is
+    vectors[row[s]]."""
+    theirs = np.zeros(len(usable), np.bool_)
+    for f in np.flatnonzero(frequent.calls > LARGE_SHARE * len(conversations)):
+        calls = conversations.listing.conversation_of(frequent.of(int(f)))
+        calls = calls[conversations.sides.counts[calls] == TWO]
+        first = conversations.sides.start[calls]
+        both = usable[first] & usable[first + 1]
+        if both.sum() > FEWEST:
+            theirs[_one_voice(vectors, row, first[both])] = True
+    left = usable & ~theirs
+    if not theirs.any() or left.sum() < FEWEST:
+        return None
+    chosen = np.zeros(len(vectors), np.bool_)
+    chosen[row[left]] = True
+    return mean_of(vectors, chosen)
+
+
+def _one_voice(vectors: Singles, row: Sides, first: Sides) -> Sides:
+    """The sides of the tighter of two heaps, one of each conversation; `first` are its first
+    sides."""
+    turned = _signs(vectors, row, first)
+    heaps = [first + turned, first + ~turned]
+    spread = [_scatter(vectors, row[heap]) for heap in heaps]
+    return heaps[int(spread[1] < spread[0])]
+
+
+def _signs(vectors: Singles, row: Sides, first: Sides) -> Mask:
+    """(conversations,) which way the difference of the two sides points along the main direction
+    of all differences."""
+    blocks = [first[k : k + MEAN_ROWS] for k in range(0, len(first), MEAN_ROWS)]
+
+    def gaps(part: Sides) -> Singles:
+        return np.asarray(vectors[row[part + 1]] - vectors[row[part]])
+
+    along: NDArray[np.floating] = gaps(first[:1])[0]
+    for _ in range(ROUNDS):
+        total = np.zeros(len(along))
+        for part in blocks:
+            own = gaps(part)
+            total += (own @ along) @ own
+        along = (total / max(float(np.linalg.norm(total)), 1e-30)).astype(np.float32)
+    return np.concatenate([gaps(part) @ along > 0.0 for part in blocks])
+
+
+def _scatter(vectors: Singles, rows: Sides) -> float:
+    """Mean square distance from the mean."""
+    square, total = 0.0, np.zeros(vectors.shape[1])
+    for k in range(0, len(rows), MEAN_ROWS):
+        own = vectors[rows[k : k + MEAN_ROWS]].astype(np.float64)
+        square += float((own**2).sum())
+        total += own.sum(axis=0)
+    return square / len(rows) - float((total / len(rows)) @ (total / len(rows)))

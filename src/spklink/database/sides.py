@@ -75,9 +75,10 @@ class Numbering:
         return numbers % self.alike if self.alike else self.position[numbers]
 
 
-def numbered(counts: Iterable[int]) -> Numbering:
+def numbered(counts: Iterable[int] | Ints) -> Numbering:
     """The numbering of so many things a conversation."""
-    return Numbering(np.concatenate([[0], np.cumsum(list(counts), dtype=np.int64)]))
+    each = counts if isinstance(counts, np.ndarray) else list(counts)
+    return Numbering(np.concatenate([[0], np.cumsum(each, dtype=np.int64)]))
 
 
 class SideFinder:

@@ -111,6 +111,12 @@ class Texts(Compact[str]):
         come first."""
         return coded(self.arrow())
 
+    def parts(self) -> Iterator[Texts]:
+        """The same in pieces of some thousands, for work that needs room."""
+        for first in range(0, len(self), 10 * SOME):
+            places = self.start[first : first + 10 * SOME + 1]
+            yield Texts(self.data[places[0] : places[-1]], places - places[0])
+
     def take(self, which: Sequence[int] | NDArray[Any]) -> Texts:
         """Some of them, in this order."""
         k = np.asarray(which, np.int64)

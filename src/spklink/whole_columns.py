@@ -170,8 +170,15 @@ def parsed(
     for k in used:  # pieces go as soon as they are put together
         found[k] = _one(table[str(k)])
         table = table.drop_columns([str(k)])
-    pa.default_memory_pool().release_unused()
+    release_memory()
     return found
+
+
+def release_memory() -> None:
+    """Let the system have what is free."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _one(column: Any) -> Column:
@@ -293,6 +300,9 @@ def divided(column: Column) -> tuple[Column, NDArray[np.int64]]:
 
     letters, start = bytes_of(column)
     letters = letters[start[0] : start[-1]]
+    if ord(SEPARATOR) not in letters:
+        full = np.diff(start) > 0
+        return (column if full.all() else column.filter(pa.array(full))), full.astype(np.int64)
     start = start - start[0]
     marks = letters == ord(SEPARATOR)
     at = np.flatnonzero(marks)

@@ -34,7 +34,14 @@ from spklink.database.sides import TWO
 from spklink.errors import Problems
 from spklink.tables import SEPARATOR, Content
 from spklink.texts import Lists, Texts, coded, hashes
-from spklink.whole_columns import Column, Whole, bytes_of, divided, whole_columns
+from spklink.whole_columns import (
+    Column,
+    Whole,
+    bytes_of,
+    divided,
+    release_memory,
+    whole_columns,
+)
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -124,16 +131,19 @@ def _gathered(table: Whole, read: _Read, nobody: str) -> Gathered | None:
         return None
     several = _counted(*bytes_of(read.further["audio"]), SEPARATOR) >= TWO
     ordinary = read.ordinary & ~several & (tracks == TWO)
-    names = _some(read.names, np.repeat(ordinary[read.ordinary], TWO))
     drafts = _drafts(table, read, ~ordinary, nobody)
     if drafts is None or int((~ordinary).sum()) != len(drafts):
         return None
     problems = Problems()
     found = [checked(one, problems) for one in drafts]
-    lists = _lists(ordinary, names, drafts)
     audio, group = (_with_drafts(read.further[n], n, ordinary, drafts) for n in ("audio", "group"))
     files, counts = divided(audio)
-    if problems or lists is None or not _fit(read.ids, names, files, audio):
+    names = _some(read.names, np.repeat(ordinary[read.ordinary], TWO))
+    if problems or not _fit(read.ids, names, files, audio):
+        return None
+    release_memory()
+    lists = _lists(ordinary, names, drafts)
+    if lists is None:
         return None
     prior[~ordinary] = [value for value, _ in found]
     tracks[~ordinary] = [number for _, number in found]

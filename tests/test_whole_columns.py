@@ -93,6 +93,7 @@ def test_texts_are_a_sequence(texts, data):
     assert Texts.of_arrow(found.arrow()[1:]) == texts[1:]
     some = data.draw(st.lists(st.integers(0, len(texts) - 1))) if texts else []
     assert found.take(some) == [texts[k] for k in some]
+    assert Texts.of_parts([found, found.take(some), Texts.of([])]) == [*texts, *found.take(some)]
     codes, names = found.coded()
     assert names == list(dict.fromkeys(texts))
     assert [names[k] for k in codes.tolist()] == texts

@@ -54,6 +54,16 @@ class Texts(Compact[str]):
         return cls(b"".join(coded), _starts(np.fromiter(map(len, coded), np.int64, len(coded))))
 
     @classmethod
+    def of_parts(cls, parts: Sequence[Texts]) -> Texts:
+        """One after the other."""
+        if not parts:
+            return cls.of([])
+        return cls(
+            b"".join(one.data for one in parts),
+            _starts(np.concatenate([one.sizes for one in parts])),
+        )
+
+    @classmethod
     def of_arrow(cls, array: Any) -> Texts:
         """From an array of strings of pyarrow, without missing ones."""
         import pyarrow as pa

@@ -302,7 +302,8 @@ def divided(column: Column) -> tuple[Column, NDArray[np.int64]]:
     letters = letters[start[0] : start[-1]]
     if ord(SEPARATOR) not in letters:
         full = np.diff(start) > 0
-        return (column if full.all() else column.filter(pa.array(full))), full.astype(np.int64)
+        parts = column if full.all() else column.filter(pa.array(full))
+        return stripped(parts), full.astype(np.int64)
     start = start - start[0]
     marks = letters == ord(SEPARATOR)
     at = np.flatnonzero(marks)

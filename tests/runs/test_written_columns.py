@@ -63,8 +63,8 @@ def test_probabilities_are_written_as_one_by_one(values):
     assert found == [probability_text(value) for value in values]
     assert all(isinstance(cell, Probability) for cell in found)
     assert list(two.part(0, 1)) == found[:1]
-    [plain] = numbers(repr, np.array(values, np.float64))
-    assert list(plain.part(0, len(values))) == [repr(value) for value in values]
+    [plain] = numbers(np.array(values, np.float64))
+    assert list(plain.part(0, len(values))) == [f"{value:.10g}" for value in values]
 
 
 # --- the tables of results ------------------------------------------------------------------------

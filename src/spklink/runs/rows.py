@@ -92,7 +92,8 @@ def seat_columns(seating: Seating, given: Mask, usable: Mask | None = None) -> l
 
 def _named(table: Conversations, speaker: NDArray[Any], decision: Column) -> Column:
     """Who is on each side: someone else, nobody where nothing is said, or a name."""
-    nobody, names = len(table.speakers), Texts.of([*table.speakers, "", OTHERS])
+    nobody = len(table.speakers)
+    names = Texts.of_parts([table.speakers, Texts.of(["", OTHERS])])
     who = np.where(speaker == STRANGER, nobody + 1, speaker)
     return Column(names, np.where(decision.which == UNUSED, nobody, who))
 
@@ -141,7 +142,7 @@ def clique_columns(posterior: Posterior) -> list[Column]:
     )
     truth = "false", "true"
     size = whole_numbers(cliques.size)
-    [entropy] = numbers(_digits, (posterior.entropy_low + posterior.entropy_high) / 2.0)
+    [entropy] = numbers((posterior.entropy_low + posterior.entropy_high) / 2.0)
     return [
         whole_numbers(np.arange(1, len(cliques) + 1)),
         size,

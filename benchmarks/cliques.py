@@ -115,6 +115,7 @@ def million_conversations() -> None:
 def million() -> None:
     from spklink.database.conversations import Conversations
     from spklink.database.sides import numbered
+    from spklink.texts import Lists, Texts
 
     rng = np.random.default_rng(0)
     # Cliques of three calls on average: every call is between two people of one small circle.
@@ -124,12 +125,12 @@ def million() -> None:
     people = np.stack([3 * circle + first, 3 * circle + second], 1).astype(np.int32).ravel()
     two = numbered(np.full(MILLION, 2).tolist())
     table = Conversations(
-        ids=[f"c{k}" for k in range(MILLION)],
-        speakers=[f"s{k}" for k in range(MILLION + 3)],
+        ids=Texts.of(f"c{k}" for k in range(MILLION)),
+        speakers=Texts.of(f"s{k}" for k in range(MILLION + 3)),
         listing=two,
         people=people,
         sides=two,
-        audio=[()] * MILLION,
+        audio=Lists.of([()] * MILLION),
         prior=np.full(MILLION, 0.5),
         group=np.zeros(MILLION, np.int32),
     )

@@ -27,6 +27,15 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     return put
 
 
+@pytest.fixture(params=["row by row", "by columns"])
+def either_way(request, monkeypatch):
+    """Tables are read row by row, as small ones are, or by whole columns, as large ones are."""
+    from spklink import whole_columns
+
+    if request.param == "by columns":
+        monkeypatch.setattr(whole_columns, "LEAST", 0)
+
+
 @pytest.fixture
 def run(monkeypatch, capsys):
     """Run a command in this process; returns exit code, standard output, standard error."""

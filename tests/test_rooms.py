@@ -12,8 +12,9 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
-    *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
-    *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
+    *("errors", "words", "shown", "arrays", "texts", "json_files", "npz_files", "streams"),
+    *("table_forms", "foreign_tables", "column_words", "columns", "whole_files", "tables"),
+    *("whole_columns", "table_blocks", "written_columns"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
     *("world_options", "review_options", "table_options", "partition_options"),
     *("compare_options", "option_groups", "settings"),

@@ -13,6 +13,8 @@ from spklink.errors import SpklinkError
 from spklink.runs.inputs import read_inputs, reading
 from spklink.tables import open_table, plain_bytes
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 TABLES = made()
 
 

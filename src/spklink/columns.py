@@ -122,15 +122,33 @@ def renamed(names: list[str], rows: Rows, columns: Columns) -> tuple[list[str], 
         names, rows = _with_audio(names, rows, columns.pattern, roles)
         roles.pop(AUDIO, None)
     if roles:
-        used = {k for at in roles.values() for k in at}
-        rest = [k for k, name in enumerate(names) if k not in used and name not in roles]
-        rows = _joined(rows, [*roles.values(), *([k] for k in rest)], len(names))
-        names = [*roles, *(names[k] for k in rest)]
-    about_calls = columns.strict or PEOPLE in names
-    if about_calls and AUDIO in names and CONVERSATION not in names:
+        width, (names, places) = len(names), _places(names, roles)
+        rows = _joined(rows, places, width)
+    if _called_after_files(names, columns):
         rows = called_after(rows, names.index(AUDIO), len(names))
         names = [CONVERSATION, *names]
     return names, rows
+
+
+def placed(names: list[str], columns: Columns) -> tuple[list[str], list[list[int]]] | None:
+    """Our names for columns, and the columns that each is; None where cells have to be made anew
+    row by row."""
+    if columns.strict:
+        columns.check(names)
+    found = _places(names, columns.roles(names))
+    return None if columns.pattern or _called_after_files(found[0], columns) else found
+
+
+def _places(names: list[str], roles: dict[str, list[int]]) -> tuple[list[str], list[list[int]]]:
+    used = {k for at in roles.values() for k in at}
+    rest = [k for k, name in enumerate(names) if k not in used and name not in roles]
+    return [*roles, *(names[k] for k in rest)], [*roles.values(), *([k] for k in rest)]
+
+
+def _called_after_files(names: list[str], columns: Columns) -> bool:
+    """Whether conversations have to be called after their recordings."""
+    about_calls = columns.strict or PEOPLE in names
+    return about_calls and AUDIO in names and CONVERSATION not in names
 
 
 def _joined(rows: Rows, places: list[list[int]], width: int) -> Rows:

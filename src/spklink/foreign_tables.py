@@ -111,11 +111,9 @@ def _below_title(first: tuple[int, list[str]], rows: Rows) -> Rows:
 
 
 def _parquet(data: bytes) -> Rows:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        from pyarrow import parquet
-    except ImportError:
-        raise SpklinkError('Parquet files need pyarrow: pip install "spklink[parquet]"') from None
+    import pyarrow
+    from pyarrow import parquet
+
     try:
         opened = parquet.ParquetFile(pyarrow.BufferReader(data))
         yield 1, list(opened.schema_arrow.names)

@@ -117,7 +117,7 @@ To = Annotated[str, Option("The format.", choices=export_formats)]
 Linked = Annotated[Path, Option("Folder written by link or assign.", file=True, argument="OUT")]
 ExportOut = Annotated[Path, Option("A new folder for the files.", file=True, flags=("--out", "-o"))]
 Simulation = Annotated[Path, Option("Folder for the files.", file=True, argument="OUTDIR")]
-Scores = Annotated[Path, Option("Scores between sides, .csv or .npz.", file=True)]
+Scores = Annotated[Path, Option("Scores between sides, .csv, .npz or .parquet.", file=True)]
 Truth = Annotated[Path, Option("The truth: conversation,channel,speaker.", file=True)]
 Out = Annotated[Path, Option("Folder for the results.", file=True, flags=("--out", "-o"))]
 OutFile = Annotated[

@@ -96,7 +96,7 @@ EmbeddingKeys = Annotated[
 GivenScores = Annotated[
     TableFile,
     Option(
-        "Scores of sides of any recognizer instead of listening, .csv or .npz.",
+        "Scores of sides of any recognizer instead of listening, .csv, .npz or .parquet.",
         None,
         file=True,
         memory=True,

@@ -142,12 +142,24 @@ class OpenFile:
 
     path: Path
     file: io.BufferedReader
+    begun: Begun | None = None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What was read of a table already: the rows above are whole lines."""
+
+    form: Form
+    names: list[str]
+    row: int  # the last one that was read
+    begin: bytes = field(repr=False)
 
 
 @contextmanager
 def open_table(table: Table, name: str = "table") -> Iterator[tuple[Header, Rows]]:
     """The header and the (row number, fields) of a table; blank lines are passed over."""
     one = _opened(table, name)
+    begun = table.begun if isinstance(table, OpenFile) else None
     reader: Any = None
     try:
         if one.form.kind != TEXT:
@@ -156,8 +168,9 @@ def open_table(table: Table, name: str = "table") -> Iterator[tuple[Header, Rows
         else:
             text = io.TextIOWrapper(one.file, encoding=one.form.encoding, newline="")
             reader = csv.reader(text, delimiter=one.form.separator, strict=True)
-            row, names = one.form.header, next(islice(reader, one.form.header - 1, None), [])
-            rows = _numbered(reader, row)
+            row = one.form.header
+            names = begun.names if begun else next(islice(reader, row - 1, None), [])
+            rows = _numbered(reader, begun.row if begun else row)
         names = [column.strip() for column in names]
         if not any(names):
             raise SpklinkError(f"{one.path}: empty; a table starts with a row of column names")
@@ -168,7 +181,8 @@ def open_table(table: Table, name: str = "table") -> Iterator[tuple[Header, Rows
     except UnicodeDecodeError:
         raise SpklinkError(f"{one.path}: {one.undecodable()}") from None
     except csv.Error as error:
-        raise SpklinkError(f"{one.path}: line {reader.line_num}: not valid CSV ({error})") from None
+        line = reader.line_num + (begun.row if begun else 0)
+        raise SpklinkError(f"{one.path}: line {line}: not valid CSV ({error})") from None
     except OSError as error:
         raise SpklinkError(f"{one.path}: cannot be read ({error.strerror})") from None
     finally:
@@ -200,6 +214,8 @@ class _Opened:
 
 
 def _opened(table: Table, name: str) -> _Opened:
+    if isinstance(table, OpenFile) and table.begun is not None:
+        return _Opened(table.path, table.file, table.begun.form, table.begun.begin, AS_IT_IS)
     if isinstance(table, OpenFile):
         begin = table.file.peek(BEGIN)[:BEGIN]
         try:

@@ -5,6 +5,8 @@ import pytest
 from spklink import SpklinkError, read_conversations
 from spklink.errors import problems_in
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 HEADER = "conversation,audio,participants\n"
 
 

@@ -21,6 +21,8 @@ from spklink.database.sides import (
 )
 from spklink.worlds.files import write_table
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 LONG = "conversation,speaker,status,probability\n"
 
 

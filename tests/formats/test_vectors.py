@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import subprocess
-import sys
 
 import kaldiio
 import numpy as np
@@ -60,7 +58,7 @@ def as_one_column(folder):
 
 
 def as_parquet(folder):
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
     from pyarrow import parquet
 
     columns = {
@@ -331,16 +329,6 @@ def test_an_unknown_ending_names_those_that_are_read(table, tmp_path):
     path.write_bytes(b"")
     with pytest.raises(SpklinkError, match=r"one of \.npz, \.csv, \.parquet, \.ark"):
         read(path, table)
-
-
-def test_without_pyarrow_the_remedy_is_named(tmp_path):
-    code = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "from spklink.formats.parquet_vectors import read\n"
-        "read(None, 'v.parquet', None)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert 'pip install "spklink[parquet]"' in ended.stderr
 
 
 def test_a_frame_of_lists_of_several_lengths(table):

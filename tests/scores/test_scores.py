@@ -109,7 +109,7 @@ def test_short_row(write):
 
 
 def test_unknown_kind_of_file(write):
-    assert ".csv or .npz" in message(write("s.txt", "hello"))
+    assert ".csv, .npz or .parquet" in message(write("s.txt", "hello"))
 
 
 # --- npz -----------------------------------------------------------------------------------------

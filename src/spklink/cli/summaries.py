@@ -192,9 +192,8 @@ def description(found: dict[str, Any]) -> None:
         _levels(found)
     for line in found["read_as"]:
         text(line)
-    if found["cost"] is not None:
-        for line in in_words(found["cost"]):
-            text(line)
+    for line in in_words(found["cost"]):
+        text(line)
     for problem in found["problems"]:
         text(f"look at: {problem}")
     if not found["problems"]:

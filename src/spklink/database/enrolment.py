@@ -16,12 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.database.conversations import LONGEST_NAME, Conversations
+from spklink.database.conversations import Conversations
+from spklink.database.drafts import LONGEST_NAME
 from spklink.database.lists import OTHERS, SOMEBODY
 from spklink.database.segments import Diarized
 from spklink.database.sides import Numbering
 from spklink.errors import Problems, problems_in
 from spklink.tables import SEPARATOR, Table, open_table, require_columns, wrong_length
+from spklink.texts import Lists, Texts
 
 COLUMNS = ("speaker", "audio", "channel", "recording", "group")
 
@@ -112,19 +114,20 @@ def _appended(table: Conversations, rows: list[Enrolled], folder: Path) -> Conve
     group = [groups.setdefault(one.group, len(groups)) for one in rows]
     more, ones = len(rows), np.ones(len(rows))
     whole = [None] * len(table)
+    files = [(str(folder / one.audio),) if one.audio else () for one in rows]
     return replace(
         table,
-        ids=[*table.ids, *(one.recording for one in rows)],
-        speakers=list(speakers),
+        ids=Texts.of([*table.ids, *(one.recording for one in rows)]),
+        speakers=Texts.of(speakers),
         groups=list(groups),
         group=np.concatenate([table.group, np.array(group, np.int32)]),
         listing=_longer(table.listing, more),
         sides=_longer(table.sides, more),
         people=np.concatenate([table.people, np.array(people, np.int32)]),
-        audio=[*table.audio, *((str(folder / one.audio),) if one.audio else () for one in rows)],
+        audio=Lists.of([*table.audio, *files]),
         channel=[*(table.channel or whole), *(one.channel for one in rows)],
         prior=np.concatenate([table.prior, 0.5 * ones]),
-        rows=[*table.rows, *(one.row for one in rows)],
+        rows=np.concatenate([table.rows, [one.row for one in rows]]).astype(np.int64),
         # Possible with probability 1: no list can be wrong about them.
         presence=np.concatenate([table.presence, ones]),
         possible=np.concatenate([table.possible, ones.astype(np.bool_)]),

@@ -11,7 +11,7 @@ two tracks and two certain people. That is said there, and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -75,9 +75,10 @@ class Numbering:
         return numbers % self.alike if self.alike else self.position[numbers]
 
 
-def numbered(counts: Iterable[int]) -> Numbering:
+def numbered(counts: Iterable[int] | Ints) -> Numbering:
     """The numbering of so many things a conversation."""
-    return Numbering(np.concatenate([[0], np.cumsum(list(counts), dtype=np.int64)]))
+    each = counts if isinstance(counts, np.ndarray) else list(counts)
+    return Numbering(np.concatenate([[0], np.cumsum(each, dtype=np.int64)]))
 
 
 class SideFinder:
@@ -85,7 +86,7 @@ class SideFinder:
 
     def __init__(self, conversations: Conversations) -> None:
         self.where = conversations.index()
-        self.start = conversations.sides.start.tolist()
+        self.start = conversations.sides.start
         most = int(conversations.sides.counts.max(initial=0))
         self.track = {str(k + 1): k for k in range(most)}
 
@@ -104,16 +105,15 @@ class SideFinder:
             return NO_TRACK
         return int(self.start[m] + k)
 
-    def all_of(self, pairs: Iterable[tuple[str, str]]) -> Ints:
+    def all_of(self, conversations: Sequence[str], tracks: Sequence[str]) -> Ints:
         """The same of many; those as they stand in the table need two look-ups each."""
-        where, tracks, start, found = self.where.get, self.track.get, self.start, []
-        for conversation, track in pairs:
-            m, k = where(conversation), tracks(track)
-            if m is None or k is None or start[m] + k >= start[m + 1]:
-                found.append(self(conversation, track))
-            else:
-                found.append(start[m] + k)
-        return np.array(found, np.int64)
+        count = len(conversations)
+        m = np.fromiter((self.where.get(name, -1) for name in conversations), np.int64, count)
+        k = np.fromiter((self.track.get(track, -1) for track in tracks), np.int64, count)
+        found = self.start[m] + k
+        for odd in np.flatnonzero((m < 0) | (k < 0) | (found >= self.start[m + 1])).tolist():
+            found[odd] = self(conversations[odd], tracks[odd])
+        return np.asarray(found)
 
     def tracks(self) -> str:
         """What a track may be called, for messages."""

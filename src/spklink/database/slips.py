@@ -13,7 +13,11 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from spklink.database.alike_names import Ints, with_near_name, with_same_key
 from spklink.errors import SpklinkError
+from spklink.texts import Texts
 
 if TYPE_CHECKING:
     from spklink.database.conversations import Conversations
@@ -39,48 +43,66 @@ SPOILT = (
     "there, and export again"
 )
 Met = Callable[[int, int], bool]
+NOBODY = np.zeros(0, np.int64)
 
 
 def refuse_spoilt(table: Conversations) -> None:
     """Refuse names that are numbers of which a few digits are left: each may be many people's."""
+    if b"E+" not in table.speakers.data:
+        return
     for k, name in enumerate(table.speakers):
         if "E+" in name and CUT.match(name):
-            entry = table.people.tolist().index(k)
+            entry = int((table.people == k).argmax())
             place = table.place(int(table.listing.conversation[entry]))
             raise SpklinkError(f"{table.path}: {place}: {SPOILT.format(name)}")
 
 
-def slips(names: Sequence[str], calls: Sequence[int], met: Met) -> list[str]:
+def slips(names: Sequence[str], calls: Sequence[int] | Ints, met: Met) -> list[str]:
     """What looks like one name in two ways, in sentences; `met` tells whether two people take part
     in one conversation."""
-    told: set[tuple[int, int]] = set()
-    found = []
-    for a, b, why in _pairs(names, calls, met):
+    names, told, found = Texts.of(names), set[tuple[int, int]](), list[str]()
+    near = with_near_name(names, _folded, SHORTEST)
+    for a, b, why in _pairs(names, calls, met, NOBODY if near is None else near):
         if (a, b) not in told:
             told.add((a, b))
             found.append(f"speakers {names[a]!r} and {names[b]!r} are taken for two people: {why}")
     more = len(found) - SHOWN
-    return found[:SHOWN] + ([f"and {more} more pairs of names that are alike"] if more > 0 else [])
+    shown = found[:SHOWN]
+    if more > 0:
+        shown.append(f"and {more} more pairs of names that are alike")
+    if near is None:
+        shown.append(f"{len(names):,} names: too many to look for slips of one letter among them")
+    return shown
 
 
-def _pairs(names: Sequence[str], calls: Sequence[int], met: Met) -> Iterator[tuple[int, int, str]]:
-    for a, b in _same(names, lambda name: [_folded(name)]):
+def _pairs(
+    names: Texts, calls: Sequence[int] | Ints, met: Met, near: Ints
+) -> Iterator[tuple[int, int, str]]:
+    some = with_same_key(names, _keys)
+    for a, b in _same(names, some, lambda name: [_folded(name)]):
         yield a, b, _form(names[a], names[b])
-    for a, b in _same(names, lambda name: [_folded(_looks(name))]):
+    for a, b in _same(names, some, lambda name: [_folded(_looks(name))]):
         yield a, b, _code_points(names[a], names[b])
-    for a, b in _same(names, _spellings):
+    for a, b in _same(names, some, _spellings):
         yield a, b, "one name in two spellings?"
-    for a, b in _near(names):
-        rare, often = sorted((calls[a], calls[b]))
+    for a, b in _near(names, near):
+        rare, often = sorted((int(calls[a]), int(calls[b])))
         if rare <= RARE and not met(a, b):
             yield a, b, f"a typing slip? (they have {rare} and {often} conversations)"
 
 
-def _same(names: Sequence[str], keys: Callable[[str], Sequence[str]]) -> Iterator[tuple[int, int]]:
+def _keys(name: str) -> list[str]:
+    """All that two names may have in common."""
+    return [_folded(name), _folded(_looks(name)), *_spellings(name)]
+
+
+def _same(
+    names: Texts, some: Ints, keys: Callable[[str], Sequence[str]]
+) -> Iterator[tuple[int, int]]:
     """Pairs that share a key, each with the first that has it."""
     seen: dict[str, int] = {}
-    for k, name in enumerate(names):
-        others = {seen.setdefault(key, k) for key in keys(name)}
+    for k in some.tolist():
+        others = {seen.setdefault(key, k) for key in keys(names[k])}
         yield from ((other, k) for other in sorted(others - {k}))
 
 
@@ -128,11 +150,11 @@ def _named(letter: str) -> str:
     return f"U+{ord(letter):04X} {unicodedata.name(letter, 'without a name')}"
 
 
-def _near(names: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _near(names: Texts, some: Ints) -> Iterator[tuple[int, int]]:
     """Pairs that one letter keeps apart, found by what is left when a letter is left out."""
     seen: dict[str, list[int]] = {}
-    folded = [_folded(name) for name in names]
-    for k, name in enumerate(folded):
+    folded = {k: _folded(names[k]) for k in some.tolist()}
+    for k, name in folded.items():
         if len(name) < SHORTEST or not any(map(str.isalpha, name)):
             continue
         close: set[int] = set()

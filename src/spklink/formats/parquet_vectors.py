@@ -17,13 +17,9 @@ BATCH = 4096  # rows at a time
 
 def read(file: IO[bytes], name: str, collector: Collector) -> None:
     """All rows into the collector."""
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        from pyarrow import parquet
-    except ImportError:
-        raise SpklinkError(
-            f'{name}: reading Parquet needs pyarrow: pip install "spklink[parquet]"'
-        ) from None
+    import pyarrow
+    from pyarrow import parquet
+
     try:
         opened = parquet.ParquetFile(file)
     except (pyarrow.ArrowException, OSError) as error:

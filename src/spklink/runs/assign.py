@@ -16,6 +16,7 @@ from spklink.errors import check_folder
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
+from spklink.runs.cost import refuse_beyond_memory
 from spklink.runs.cues import given_cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import solving
@@ -95,6 +96,8 @@ def read_evidence(
 ) -> Evidence:
     """The scores that are needed, read and checked."""
     with stages.stage("reading the scores"):
+        if not weight.consecutive:
+            refuse_beyond_memory(conversations, heard=False)
         links = find_links(conversations, consecutive=weight.consecutive)
         found = read_scores(scores, conversations, links)
     return Evidence(conversations, links, found, weight, known)

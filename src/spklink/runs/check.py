@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations, read_conversations
-from spklink.database.placeholders import is_placeholder
+from spklink.database.placeholders import placeholders
 from spklink.database.slips import slips
 from spklink.measures.entropy import levels
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
-from spklink.runs.check_cues import describe_cues
 from spklink.runs.cost import cost_of
 from spklink.runs.inputs import read_inputs, reading
-from spklink.sound.places import located, refusal
+from spklink.sound.presence import NO_FILE, refused
 from spklink.table_options import CheckOptions
 from spklink.tables import Table
 from spklink.words import counted
+
+Ints = NDArray[np.int64]
+Found = tuple[dict[str, Any], list[str]]  # counts, and what to look at
+SHOWN = 3  # names and files of one kind that are told
 
 
 @described(CheckOptions)
@@ -31,11 +34,19 @@ def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
     inputs = read_inputs({"conversations": table, "tracks": asked["tracks"]}, how=reading(asked))
     tracks = inputs.table("tracks")
     people = read_conversations(inputs.table("conversations"), tracks, unlisted=True)
-    bad = _bad_audio(people)
-    others, problems = describe_cues(people, asked)
+    bad, opened = _bad_audio(people)
+    others, problems = _other_evidence(people, asked)
     found = describe(people) | others | {"read_as": inputs.said(), "bad_recordings": bool(bad)}
     found["problems"] += problems + bad
-    return found | {"cost": cost_of(people) if any(people.audio) else None}
+    return found | {"cost": cost_of(people) | {"opened": opened}}
+
+
+def _other_evidence(table: Conversations, asked: CheckOptions) -> Found:
+    if all(asked[name] is None for name in ("turns", "speakers", "attribute", "cue")):
+        return {}, []
+    from spklink.runs.check_cues import describe_cues  # loads compiled code
+
+    return describe_cues(table, asked)
 
 
 def describe(table: Conversations) -> dict[str, Any]:
@@ -48,7 +59,7 @@ def describe(table: Conversations) -> dict[str, Any]:
         "conversations": len(table),
         "speakers": len(table.speakers),
         "groups": len(table.groups),
-        "with_audio": sum(bool(files) for files in table.audio),
+        "with_audio": int((table.audio.counts > 0).sum()),
         "with_prior": int((table.prior != 0.5).sum()),
         "most_calls": None
         if most is None
@@ -110,47 +121,52 @@ def _problems(table: Conversations, cliques: Cliques) -> list[str]:
             "conversation: a known channel in "
             "one of their conversations would resolve each"
         )
-    return found + _placeholders(table) + _alike(table)
-
-
-def _placeholders(table: Conversations) -> list[str]:
-    """A name is one person wherever it stands, also one that stands for nobody."""
     calls = np.bincount(table.people, minlength=len(table.speakers))
-    found = [
-        f"{name!r} ({counted(int(n), 'conversation')})"
-        for name, n in zip(table.speakers, calls, strict=True)
-        if is_placeholder(name)
-    ]
-    if not found:
+    return found + _placeholders(table, calls) + _alike(table, calls)
+
+
+def _placeholders(table: Conversations, calls: Ints) -> list[str]:
+    """A name is one person wherever it stands, also one that stands for nobody."""
+    found = placeholders(table.speakers)
+    if not len(found):
         return []
-    shown = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
+    told = [
+        f"{table.speakers[k]!r} ({counted(int(calls[k]), 'conversation')})"
+        for k in found[:SHOWN].tolist()
+    ]
+    shown = ", ".join(told) + (" …" if len(found) > SHOWN else "")
     return [
         f"{counted(len(found), 'name')} may stand for nobody in particular: {shown}; each is taken "
         "for one person: write ? for somebody unknown (anna;?)"
     ]
 
 
-def _alike(table: Conversations) -> list[str]:
+def _alike(table: Conversations, calls: Ints) -> list[str]:
     """Names that may be one person's."""
-    calls = np.bincount(table.people, minlength=len(table.speakers)).tolist()
-    where: list[set[int]] = [set() for _ in table.speakers]
-    for who, m in zip(table.people.tolist(), table.listing.conversation.tolist(), strict=True):
-        where[who].add(m)
-    return slips(table.speakers, calls, lambda a, b: not where[a].isdisjoint(where[b]))
+    order = np.argsort(table.people, kind="stable")
+    ends = np.cumsum(calls)
+
+    def where(person: int) -> Ints:
+        entries = order[ends[person] - calls[person] : ends[person]]
+        return table.listing.conversation_of(entries)
+
+    return slips(table.speakers, calls, lambda a, b: bool(np.isin(where(a), where(b)).any()))
 
 
-def _bad_audio(table: Conversations) -> list[str]:
-    """Files that are not there or cannot be read, by reason."""
-    folder, found = table.path.parent, defaultdict(list)
-    for m, files in enumerate(table.audio):
-        for name in files:
-            if why := refusal(located(folder, name)):
-                found[why].append(f"{name} ({table.place(m)})")
-    return [_told(why, names) for why, names in found.items()]
+def _bad_audio(table: Conversations) -> tuple[list[str], int]:
+    """Files that are not there or cannot be read, by reason; how many were opened."""
+    found, opened = refused(table.path.parent, table.audio.names)
+    return [_told(table, why, which) for why, which in found.items()], opened
 
 
-def _told(why: str, names: list[str]) -> str:
-    shown = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    if why == "no such file":
-        return f"{len(names)} audio files are not there: {shown}"
-    return f"{len(names)} audio files cannot be used: {why}: {shown}"
+def _told(table: Conversations, why: str, which: list[int]) -> str:
+    first = which[:SHOWN]
+    calls = np.searchsorted(table.audio.start, first, "right") - 1
+    names = [
+        f"{table.audio.names[k]} ({table.place(m)})"
+        for k, m in zip(first, calls.tolist(), strict=True)
+    ]
+    shown = ", ".join(names) + (" …" if len(which) > SHOWN else "")
+    if why == NO_FILE:
+        return f"{len(which)} audio files are not there: {shown}"
+    return f"{len(which)} audio files cannot be used: {why}: {shown}"

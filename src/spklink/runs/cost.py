@@ -7,20 +7,32 @@ recordings is read from headers; of many recordings some are looked at, spread o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from spklink.database.conversations import Conversations
-from spklink.database.links import find_links, pair_starts
+from spklink.database.frequent import Frequent, find_frequent
+from spklink.database.links import speaker_nodes
+from spklink.database.sides import TWO, two_each
+from spklink.errors import SpklinkError
 from spklink.sound.places import located, refusal
 from spklink.threads import cores
+from spklink.words import counted
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 LISTENING = 6.8  # seconds of a core an hour of sound
 BEGINNING, A_SIDE, A_PAIR = 6.9, 0.018, 1e-4  # seconds
 BASE, SIDE_MB, PAIR_MB = 299.0, 0.23, 3.7e-4  # MiB
+VECTOR_MB = 0.004  # of a side whose vector is given: 512 numbers
 SPREAD = 2.5  # how many times more or less it may be
+BUDGET = 4.0  # GB: the default of --budget-gb, which says whose pairs are listed
 LOOKED_AT = 500  # recordings whose headers are read
 
 
@@ -41,7 +53,7 @@ def hours_of(table: Conversations) -> Length:
     """Hours of recordings, those of several files counted once."""
     from spklink.sound.audio import probe
 
-    with_files = [m for m, files in enumerate(table.audio) if files]
+    with_files = np.flatnonzero(table.audio.counts).tolist()
     step = max(1, len(with_files) // LOOKED_AT)
     seconds: list[float] = []
     for m in with_files[::step]:
@@ -55,18 +67,81 @@ def hours_of(table: Conversations) -> Length:
     return Length(mean * len(with_files) / 3600.0, len(known), len(with_files))
 
 
+def pairs_of(sides: NDArray[Any], squares: NDArray[Any]) -> Floats:
+    """(people,) side pairs between the conversations of each, given how many sides these have in
+    all, and the sum of the squares of how many each of them has."""
+    return np.asarray((sides**2 - squares) / 2.0)
+
+
+def side_pairs(table: Conversations, frequent: Frequent | None = None) -> int:
+    """How many side pairs linking compares, without a list of them: those of every person but
+    frequent ones, less what two people who meet again and again would count twice."""
+    people, tracks = speaker_nodes(table), table.sides.counts.astype(np.float64)
+    if frequent is not None and len(frequent):
+        listed = np.ones(len(people), np.bool_)
+        listed[frequent.entry] = False
+        every = tracks[table.listing.conversation]
+        return int(_pairs(people[listed], every[listed]))
+    pairs = _pairs(people, tracks[table.listing.conversation])
+    if table.listing.alike == TWO:
+        couple = np.sort(two_each(people), axis=1) @ np.array([len(people), 1])
+        order = np.argsort(couple, kind="stable")
+        new = np.diff(couple[order], prepend=-1) > 0
+        pairs -= _pairs(np.cumsum(new) - 1, tracks[order])
+    return int(pairs)
+
+
+def _pairs(who: Ints, tracks: Floats) -> float:
+    """All that somebody has in common, given who it is and how many tracks, one entry each."""
+    return float(pairs_of(np.bincount(who, tracks), np.bincount(who, tracks**2)).sum())
+
+
+def memory_of(sides: int, pairs: int, *, heard: bool = True) -> float:
+    """MiB that linking so many needs, where recordings are listened to, or where not."""
+    return BASE + (SIDE_MB if heard else VECTOR_MB) * sides + PAIR_MB * pairs
+
+
+def refuse_beyond_memory(
+    table: Conversations, frequent: Frequent | None = None, *, heard: bool = True
+) -> None:
+    """An error before any work where even the least that it may need is more than there is."""
+    sides, pairs, there = len(table.sides), side_pairs(table, frequent), machine_memory()
+    least = memory_of(sides, pairs, heard=heard) / SPREAD / 1024.0
+    if there is None or least <= there / 2**30:
+        return
+    calls = np.bincount(table.people, minlength=1)
+    most = int(calls.argmax())
+    raise SpklinkError(
+        f"{table.path}: {sides:,} sides and {pairs:,} side pairs need {least:,.0f} GB of memory or "
+        f"more, and this machine has {there / 2**30:,.0f} GB; most pairs are those of people with "
+        f"very many calls ({table.speakers[most]!r} has {calls[most]:,}): divide the calls by a "
+        "column group, link part of them, or take a larger machine"
+    )
+
+
+def machine_memory() -> int | None:
+    """Bytes that there are; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
 def cost_of(table: Conversations, workers: int | None = None) -> dict[str, Any]:
     """What `link` would need of time and memory, each from least to most."""
     length, hands = hours_of(table), cores(workers)
-    pairs = int(pair_starts(find_links(table), table.sides)[-1])
-    sides = len(table.sides)
+    frequent = find_frequent(table, BUDGET)
+    pairs, sides = side_pairs(table, frequent), len(table.sides)
     seconds = LISTENING * length.hours / hands + BEGINNING + A_SIDE * sides + A_PAIR * pairs
-    memory = BASE + SIDE_MB * sides + PAIR_MB * pairs
+    memory = memory_of(sides, pairs, heard=length.of > 0)
     return {
         "hours": length.hours if length.known else None,
+        "recordings": length.of,
         "headers_read": length.looked_at,
         "sides": sides,
         "side_pairs": pairs,
+        "summed": len(frequent),
+        "most_listed": frequent.most,
         "workers": hands,
         "minutes": _range(seconds / 60.0) if length.known else None,
         "memory_mb": _range(memory),
@@ -80,14 +155,27 @@ def _range(value: float) -> list[float]:
 def in_words(cost: dict[str, Any]) -> list[str]:
     """The same for people."""
     pairs = f"{cost['sides']:,} sides, {cost['side_pairs']:,} side pairs to compare"
+    if cost["summed"]:
+        who = counted(cost["summed"], "person", several="people")
+        pairs += f", and {who} with more than {cost['most_listed']} calls, whose pairs are summed"
+    if not cost["recordings"]:
+        memory = f"{_memory(cost['memory_mb'])}{_beyond(cost)}"
+        return [f"{pairs}; with vectors or scores from elsewhere {memory}"]
     if cost["minutes"] is None:
         return [f"{pairs}; how long it would take is not known: no recording can be opened"]
     hands = "1 core" if cost["workers"] == 1 else f"{cost['workers']} cores"
     return [
         f"{cost['hours']:.1f} hours of recordings, {pairs}",
         f"linking would take {_minutes(cost['minutes'])} on {hands} and "
-        f"{_memory(cost['memory_mb'])} of memory, with the default recognizer",
+        f"{_memory(cost['memory_mb'])}, with the default recognizer{_beyond(cost)}",
     ]
+
+
+def _beyond(cost: dict[str, Any]) -> str:
+    there = machine_memory()
+    if there is None or cost["memory_mb"][0] * 2**20 <= there:
+        return ""
+    return f": more than the {there / 2**30:.0f} GB of this machine"
 
 
 def _minutes(some: Sequence[float]) -> str:
@@ -100,4 +188,4 @@ def _minutes(some: Sequence[float]) -> str:
 
 def _memory(some: Sequence[float]) -> str:
     low, high = (value / 1024 for value in some)
-    return f"{low:.1f} to {high:.1f} GB"
+    return f"{low:,.1f} to {high:,.1f} GB of memory"

@@ -19,9 +19,9 @@ from spklink.runs.rows import (
     CLIQUES,
     METHODS,
     PRESENCE,
-    clique_rows,
+    clique_columns,
     method_rows,
-    presence_rows,
+    presence_columns,
 )
 from spklink.runs.sums import write_sums
 from spklink.runs.unknown import UNKNOWN
@@ -33,6 +33,7 @@ from spklink.tables import (
     write_csv,
     write_json,
 )
+from spklink.written_columns import write_columns
 
 COPIED = ("conversations", "known", "tracks", "enrol")  # inputs that a folder needs to stand alone
 
@@ -45,12 +46,12 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
     safe, seating = is_safe(result.options), result.seating
     if result.listening is not None:
         write_listening(result.listening, result.conversations, new, safe=safe)
-    write_csv(new / "assignments.csv", ASSIGNMENTS, result.assignments(), safe=safe)
+    write_columns(new / "assignments.csv", ASSIGNMENTS, result.assignment_columns(), safe=safe)
     if result.solution is not None:
-        write_csv(new / "cliques.csv", CLIQUES, clique_rows(result.solution))
+        write_columns(new / "cliques.csv", CLIQUES, clique_columns(result.solution))
         write_csv(new / "methods.csv", METHODS, method_rows(result.solution))
     if seating is not None:
-        write_csv(new / "presence.csv", PRESENCE, presence_rows(seating), safe=safe)
+        write_columns(new / "presence.csv", PRESENCE, presence_columns(seating), safe=safe)
         write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
     if result.naming is not None:
         rows = result.naming.candidates.rows(result.conversations)

@@ -45,6 +45,7 @@ from spklink.recognizers.recognizer import Recognizer
 from spklink.recognizers.table import ENERGY, make_recognizer
 from spklink.runs.assign import read_known_channels
 from spklink.runs.claims import suspects_of
+from spklink.runs.cost import refuse_beyond_memory
 from spklink.runs.cues import Cues, with_conflicts
 from spklink.runs.enrolled import enrolment_table, refuse_nobody
 from spklink.runs.evidence import Evidence
@@ -220,6 +221,9 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     frequent = find_frequent(case.conversations, plan.how.budget.gigabytes if summing else np.inf)
     if len(frequent):
         plan = replace(plan, choice=plan.choice.straight())
+    if not consecutive:
+        given = asked["embeddings"] is not None or asked["scores"] is not None
+        refuse_beyond_memory(case.conversations, frequent, heard=not given)
     links = find_links(case.conversations, consecutive=consecutive, without=frequent.person)
     source = _source(case, plan, links, cache, asked, stages)
     sound = source.sound

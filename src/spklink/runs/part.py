@@ -25,6 +25,7 @@ from spklink.posterior.seating import Seating, certain_calls, places_of, said_ab
 from spklink.posterior.states.prior import layout_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.weighed import Weighed, weigh
+from spklink.texts import Lists
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,14 +68,14 @@ def _some(table: Conversations, calls: Ints) -> Conversations:
     entries = ranges(table.listing.start[calls], table.listing.counts[calls])
     return replace(
         table,
-        ids=[table.ids[m] for m in chosen],
-        listing=numbered(table.listing.counts[calls].tolist()),
+        ids=table.ids.take(calls),
+        listing=numbered(table.listing.counts[calls]),
         people=table.people[entries],
-        sides=numbered(table.sides.counts[calls].tolist()),
-        audio=[table.audio[m] for m in chosen],
+        sides=numbered(table.sides.counts[calls]),
+        audio=Lists.of(table.audio[m] for m in chosen),
         prior=table.prior[calls],
         group=table.group[calls] if len(table.group) else table.group,
-        rows=[table.rows[m] for m in chosen] if table.rows else [],
+        rows=table.rows[calls] if len(table.rows) else table.rows,
         presence=table.presence[entries],
         possible=table.possible[entries],
         unknown=table.unknown[calls],

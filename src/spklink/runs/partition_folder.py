@@ -180,8 +180,9 @@ def read_partition(folder: str | PathLike[str]) -> Saved:
             label[side] = names.setdefault(name, len(names))
     kinds = dict.fromkeys(PAIR_COLUMNS[:4], str) | {"probability": float}
     pairs = read_cells(read(folder / "pairs.csv"), kinds)
-    one = find.all_of((row[0], row[1]) for row in pairs)
-    two = find.all_of((row[2], row[3]) for row in pairs)
+    one, two = (
+        find.all_of([row[k] for row in pairs], [row[k + 1] for row in pairs]) for k in (0, 2)
+    )
     if len(pairs) and min(one.min(), two.min()) < 0:
         raise SpklinkError(f"{folder / 'pairs.csv'}: a side that is in no table; {ANEW}")
     counts = read_cells(folder / "speakers.csv", {"speakers": int, "probability": float})

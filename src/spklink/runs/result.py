@@ -21,13 +21,20 @@ from spklink.posterior.seating import Seating, certain_calls
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
 from spklink.runs.naming import Naming
-from spklink.runs.rows import ASSIGNMENTS, DECISIONS, assignment_rows, decisions, seat_rows
+from spklink.runs.rows import (
+    ASSIGNMENTS,
+    DECISIONS,
+    assignment_columns,
+    decisions,
+    seat_columns,
+)
 from spklink.runs.stages import Stages
 from spklink.runs.unknown import Unknown
 from spklink.scores.needed import SideScores, needed_and
 from spklink.shown import Rows, Shown
 from spklink.sound.speech_marks import SpeechMarks
 from spklink.sound.speech_table import SpeechTable
+from spklink.written_columns import Column, rows_of
 
 
 @dataclass(frozen=True)
@@ -111,10 +118,14 @@ class Result(Shown):
 
     def assignments(self) -> Iterator[tuple[Any, ...]]:
         """The rows of assignments.csv."""
+        return rows_of(self.assignment_columns())
+
+    def assignment_columns(self) -> list[Column]:
+        """The same by columns."""
         if self.seating is None:
-            return assignment_rows(self.conversations, self.posterior, self.usable)
+            return assignment_columns(self.conversations, self.posterior, self.usable)
         given = certain_calls(self.conversations, self.evidence.known)
-        return seat_rows(self.seating, given, self.usable)
+        return seat_columns(self.seating, given, self.usable)
 
     def summary(self) -> dict[str, Any]:
         """The few numbers a person asks for first."""

@@ -1,4 +1,4 @@
-"""The tables of results, row by row: assignments, cliques, methods."""
+"""The tables of results, a column at a time: assignments, presence, cliques; and methods."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from spklink.measures.evaluation import configurations
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import STRANGER, Seating
 from spklink.tables import probability_text
+from spklink.texts import Texts
+from spklink.written_columns import Column, numbers, probabilities, whole_numbers, words
 
 Mask = NDArray[np.bool_]
 GIVEN, INFERRED = "given", "inferred"  # where an assignment comes from
@@ -23,6 +25,7 @@ GIVEN, INFERRED = "given", "inferred"  # where an assignment comes from
 SETTLED, OPEN, UNRESOLVABLE, MISFIT = "settled", "open", "unresolvable", "misfit"
 UNUSABLE = "unusable"  # its sound says nothing, so it gets no name
 DECISIONS = (SETTLED, OPEN, UNRESOLVABLE, MISFIT, UNUSABLE)
+UNUSED = DECISIONS.index(UNUSABLE)
 ASSIGNMENTS = (
     *("conversation", "channel", "speaker", "probability", "clique", "low", "high", "certainty"),
     *("origin", "decision"),
@@ -40,113 +43,118 @@ METHODS = (
 )
 
 
-def assignment_rows(
+def assignment_columns(
     table: Conversations, posterior: Posterior, usable: Mask | None = None
-) -> Iterator[tuple[Any, ...]]:
+) -> list[Column]:
     """One row a side, in table order, lists taken at their word."""
-    label = posterior.model.cliques.label
-    figures = [values.tolist() for values in posterior.confidence()]
-    speakers = speakers_on(table, posterior.best).tolist()
-    settled, resolvable = posterior.settled(), posterior.model.cliques.resolvable[label]
-    good = np.ones(len(speakers), np.bool_) if usable is None else usable
-    for m, name in enumerate(table.ids):
-        clique = int(label[m])
-        chance, low, high = (probability_text(values[m]) for values in figures)
-        origin = GIVEN if posterior.bits[m] >= 0 else INFERRED
-        of_call = chance, clique + 1, low, high, posterior.certainty[clique], origin
-        decision = SETTLED if settled[m] else OPEN if resolvable[m] else UNRESOLVABLE
-        sides = table.sides.of(m)
-        for track, speaker in enumerate(speakers[sides], start=1):
-            if good[sides.start + track - 1]:
-                yield name, track, table.speakers[speaker], *of_call, decision
-            else:
-                yield name, track, "", *of_call, UNUSABLE
+    cliques, calls = posterior.model.cliques, table.sides.conversation
+    label = cliques.label
+    settled, resolvable = posterior.settled(), cliques.resolvable[label]
+    code = np.select([settled, resolvable], [0, 1], 2)[calls]
+    decision = Column(DECISIONS, code if usable is None else np.where(usable, code, UNUSED))
+    chance, low, high = probabilities(*posterior.confidence())
+    return [
+        Column(table.ids, calls),
+        whole_numbers(table.sides.position + 1),
+        _named(table, speakers_on(table, posterior.best), decision),
+        chance.of(calls),
+        whole_numbers(label + 1).of(calls),
+        low.of(calls),
+        high.of(calls),
+        words(posterior.certainty).of(label).of(calls),
+        Column((INFERRED, GIVEN), (posterior.bits >= 0).astype(np.int64)).of(calls),
+        decision,
+    ]
 
 
-def seat_rows(
-    seating: Seating, given: Mask, usable: Mask | None = None
-) -> Iterator[tuple[Any, ...]]:
+def seat_columns(seating: Seating, given: Mask, usable: Mask | None = None) -> list[Column]:
     """One row a side, in table order; `given` marks conversations with a known channel."""
-    table, label = seating.table, seating.cliques.label
-    speaker, figures = seating.speaker().tolist(), seating.confidence
-    decided = decisions(seating, usable)
-    for side, (m, track) in enumerate(
-        zip(table.sides.conversation.tolist(), table.sides.position.tolist(), strict=True)
-    ):
-        if m >= table.asked:  # nobody asks who is in an enrolment recording
-            return
-        who = OTHERS if speaker[side] == STRANGER else table.speakers[speaker[side]]
-        yield (
-            table.ids[m],
-            track + 1,
-            "" if decided[side] == UNUSABLE else who,
-            probability_text(figures.chance[side]),
-            int(label[m]) + 1,
-            probability_text(figures.low[side]),
-            probability_text(figures.high[side]),
-            seating.certainty[int(label[m])],
-            GIVEN if given[m] else INFERRED,
-            decided[side],
-        )
+    table, figures = seating.table, seating.confidence
+    label = seating.cliques.label
+    asked = slice(int(table.sides.start[table.asked]))  # nobody asks who is in an enrolment
+    calls = table.sides.conversation[asked]
+    decision = Column(DECISIONS, decision_codes(seating, usable)[asked])
+    ends = (one[asked] for one in (figures.chance, figures.low, figures.high))
+    chance, low, high = probabilities(*ends)
+    return [
+        Column(table.ids, calls),
+        whole_numbers(table.sides.position[asked] + 1),
+        _named(table, seating.speaker()[asked], decision),
+        chance,
+        whole_numbers(label + 1).of(calls),
+        low,
+        high,
+        words(seating.certainty).of(label).of(calls),
+        Column((INFERRED, GIVEN), given.astype(np.int64)).of(calls),
+        decision,
+    ]
+
+
+def _named(table: Conversations, speaker: NDArray[Any], decision: Column) -> Column:
+    """Who is on each side: someone else, nobody where nothing is said, or a name."""
+    nobody = len(table.speakers)
+    names = Texts.of_parts([table.speakers, Texts.of(["", OTHERS])])
+    who = np.where(speaker == STRANGER, nobody + 1, speaker)
+    return Column(names, np.where(decision.which == UNUSED, nobody, who))
 
 
 def decisions(seating: Seating, usable: Mask | None = None) -> list[str]:
-    """(sides,) what to do about each. All tracks of a list that is more probably wrong than right
-    are misfits; nothing is settled there."""
-    table, sides = seating.table, seating.table.sides
-    wrong = seating.wrong.chance > 0.5
+    """(sides,) what to do about each."""
+    return [DECISIONS[code] for code in decision_codes(seating, usable).tolist()]
+
+
+def decision_codes(seating: Seating, usable: Mask | None = None) -> NDArray[np.int64]:
+    """(sides,) the same by number. All tracks of a list that is more probably wrong than right are
+    misfits; nothing is settled there."""
+    table, calls = seating.table, seating.table.sides.conversation
     apart = ~seating.cliques.resolvable[seating.cliques.label]
-    twins = np.zeros(len(table), np.bool_)
-    twins[table.listing.conversation[inseparable(table)]] = True
-    settled = seating.settled()
-    found = []
-    for side, m in enumerate(sides.conversation.tolist()):
-        if usable is not None and not usable[side]:
-            found.append(UNUSABLE)
-        elif wrong[m]:
-            found.append(MISFIT)
-        elif settled[side]:
-            found.append(SETTLED)
-        else:
-            found.append(UNRESOLVABLE if apart[m] or twins[m] else OPEN)
-    return found
+    apart[table.listing.conversation[inseparable(table)]] = True
+    unused = np.zeros(len(calls), np.bool_) if usable is None else ~usable
+    cases = [
+        (unused, UNUSABLE),
+        ((seating.wrong.chance > 0.5)[calls], MISFIT),
+        (seating.settled(), SETTLED),
+        (apart[calls], UNRESOLVABLE),
+    ]
+    codes = [DECISIONS.index(name) for _, name in cases]
+    return np.select([mask for mask, _ in cases], codes, DECISIONS.index(OPEN))
 
 
-def presence_rows(seating: Seating) -> Iterator[tuple[Any, ...]]:
+def presence_columns(seating: Seating) -> list[Column]:
     """One row an entry of the lists: whether this person is there at all."""
     table, figures = seating.table, seating.presence
-    for e, m in enumerate(table.listing.conversation.tolist()):
-        if m >= table.asked:
-            return
-        yield (
-            table.ids[m],
-            table.speakers[table.people[e]],
-            CANDIDATE if table.candidate[e] else POSSIBLE if table.possible[e] else CERTAIN,
-            probability_text(figures.chance[e]),
-            probability_text(figures.low[e]),
-            probability_text(figures.high[e]),
-        )
+    asked = slice(int(table.listing.start[table.asked]))
+    status = np.select([table.candidate[asked], table.possible[asked]], [2, 1], 0)
+    return [
+        Column(table.ids, table.listing.conversation[asked]),
+        Column(table.speakers, table.people[asked]),
+        Column((CERTAIN, POSSIBLE, CANDIDATE), status),
+        *probabilities(*(one[asked] for one in (figures.chance, figures.low, figures.high))),
+    ]
 
 
-def clique_rows(posterior: Posterior) -> Iterator[tuple[Any, ...]]:
+def clique_columns(posterior: Posterior) -> list[Column]:
     """One row a clique; figures that are not exact are the middle of their interval."""
     cliques = posterior.model.cliques
-    best, relative = posterior.best_probability(), posterior.relative_probability()
-    proved = posterior.proved_optimal()
-    for k in range(len(cliques)):
-        yield (
-            k + 1,
-            cliques.size[k],
-            cliques.speakers[k],
-            configurations(int(cliques.size[k])),
-            _truth(cliques.resolvable[k]),
-            _middle(posterior.entropy_low[k], posterior.entropy_high[k]),
-            probability_text(float(best[0][k] + best[1][k]) / 2.0),
-            probability_text(float(relative[0][k] + relative[1][k]) / 2.0),
-            posterior.method[k],
-            posterior.certainty[k],
-            _truth(proved[k]),
-        )
+    best, relative = (
+        (low + high) / 2.0
+        for low, high in (posterior.best_probability(), posterior.relative_probability())
+    )
+    truth = "false", "true"
+    size = whole_numbers(cliques.size)
+    [entropy] = numbers((posterior.entropy_low + posterior.entropy_high) / 2.0)
+    return [
+        whole_numbers(np.arange(1, len(cliques) + 1)),
+        size,
+        whole_numbers(cliques.speakers),
+        Column([configurations(number) for number in size.cells], size.which),
+        Column(truth, cliques.resolvable.astype(np.int64)),
+        entropy,
+        *probabilities(best, relative),
+        words(posterior.method),
+        words(posterior.certainty),
+        Column(truth, posterior.proved_optimal().astype(np.int64)),
+    ]
 
 
 def method_rows(posterior: Posterior) -> Iterator[tuple[Any, ...]]:
@@ -159,17 +167,13 @@ def method_rows(posterior: Posterior) -> Iterator[tuple[Any, ...]]:
             posterior.certainty[k],
             probability_text(float(best[0][k])),
             probability_text(float(best[1][k])),
-            f"{posterior.entropy_low[k]:.10g}",
-            f"{posterior.entropy_high[k]:.10g}",
-            f"{posterior.log_evidence_low[k]:.10g}",
-            f"{posterior.log_evidence_high[k]:.10g}",
+            _digits(posterior.entropy_low[k]),
+            _digits(posterior.entropy_high[k]),
+            _digits(posterior.log_evidence_low[k]),
+            _digits(posterior.log_evidence_high[k]),
             posterior.reason[k],
         )
 
 
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _middle(low: float, high: float) -> str:
-    return f"{(low + high) / 2.0:.10g}"
+def _digits(value: float) -> str:
+    return f"{value:.10g}"

@@ -1,6 +1,7 @@
-"""Scores in and out of files: only what is needed is kept. Two forms:
+"""Scores in and out of files: only what is needed is kept. Three forms:
 
 .csv   conversation_1,channel_1,conversation_2,channel_2,score    (order of the two sides free)
+.parquet   the same columns
 .npz   conversation, channel: one entry a side; and either side_1, side_2, score (index triples,
        from 0) or scores, a dense symmetric matrix whose diagonal is ignored. No pickle.
 """
@@ -150,8 +151,9 @@ def read_scores(
     """The scores of all needed side pairs, but for sides that are not usable (NaN); every problem
     in one error. `observe` is shown all scores.
 
-    `scores` is a .csv or .npz file, a DataFrame or rows with the columns of the former, a square
-    array of all sides in table order, or a function of two sides, each (conversation, channel).
+    `scores` is a .csv, .npz or .parquet file, a DataFrame or rows with the columns of the first, a
+    square array of all sides in table order, or a function of two sides, each (conversation,
+    channel).
     """
     collector = Collector(conversations, links, observe)
     name = _read_into(scores, collector)
@@ -196,10 +198,13 @@ def _read_file(stream: Stream, collector: Collector) -> None:
         if kind == ".npz":
             with stream.whole(file) as archive:
                 npz_format.read(archive, str(stream.path), collector)
+        elif kind == ".parquet":
+            with stream.whole(file) as archive:
+                csv_format.read_parquet(archive, str(stream.path), collector)
         elif kind == ".csv":
             csv_format.read(OpenFile(stream.path, file), collector)
         else:
-            raise SpklinkError(f"{stream.path}: scores must be a .csv or .npz file")
+            raise SpklinkError(f"{stream.path}: scores must be a .csv, .npz or .parquet file")
 
 
 def _ask(score: Callable[[Side, Side], float], collector: Collector) -> None:

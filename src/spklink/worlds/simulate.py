@@ -130,7 +130,7 @@ def simulate_table(
 ) -> Simulation:
     """A truth and scores for the conversations of a table; `eer` in per cent."""
     truth = rng.integers(0, 2, len(table)).astype(np.int8)
-    return _scored(table, speakers_on(table, truth), table.speakers, world, eer, rng)
+    return _scored(table, speakers_on(table, truth), list(table.speakers), world, eer, rng)
 
 
 def simulate_meetings(plan: Plan, world: str, eer: float, rng: np.random.Generator) -> Simulation:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from spklink.errors import SpklinkError
 from spklink.formats.out.labelled import Labelled, Recording
 
 FILE = "segments.parquet"
@@ -18,11 +17,9 @@ OF_SIDE = ("speaker", "probability", "low", "high", "decision", "origin")
 
 
 def write(labelled: Labelled, folder: Path) -> None:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        from pyarrow import parquet
-    except ImportError:
-        raise SpklinkError("parquet needs pyarrow: pip install 'spklink[parquet]'") from None
+    import pyarrow
+    from pyarrow import parquet
+
     text, number = pyarrow.string(), pyarrow.float64()
     kinds = {"conversation": text, "channel": pyarrow.int32(), "start": number, "end": number}
     kinds |= dict.fromkeys(OF_SIDE, text) | dict.fromkeys(OF_SIDE[1:4], number) | {"file": text}

@@ -1,0 +1,64 @@
+"""What linking would cost is counted without a list of pairs, and what cannot be is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spklink import assign, check, link, read_conversations
+from spklink.database.links import find_links, pair_starts
+from spklink.errors import SpklinkError
+from spklink.runs import cost
+from spklink.runs.cost import in_words, side_pairs
+
+couples = st.lists(st.sampled_from("abcd"), min_size=2, max_size=2, unique=True)
+
+
+@given(st.lists(st.tuples(couples, st.sampled_from(["", "x"])), min_size=1, max_size=12))
+def test_pairs_are_those_of_the_links(lists):
+    rows = [
+        {"conversation": f"c{k}", "participants": ";".join(who), "group": group}
+        for k, (who, group) in enumerate(lists)
+    ]
+    table = read_conversations(rows)
+    assert side_pairs(table) == pair_starts(find_links(table), table.sides)[-1]
+
+
+def test_pairs_of_longer_lists_are_no_fewer():
+    rows = [{"conversation": k, "participants": "a;b;c", "tracks": 3} for k in range(4)]
+    rows += [
+        {"conversation": "x", "participants": "a;d;?"},
+        {"conversation": "y", "participants": "d;*"},
+    ]
+    table = read_conversations(rows)
+    listed = pair_starts(find_links(table), table.sides)[-1]
+    assert listed <= side_pairs(table) <= 3 * listed
+
+
+def star(calls):
+    return [{"conversation": k, "participants": f"anna;p{k}"} for k in range(calls)]
+
+
+def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(cost, "machine_memory", lambda: 4 << 30)
+    with pytest.raises(SpklinkError) as error:
+        assign(star(9_000), lambda one, two: 0.0)
+    assert "18,000 sides and 161,982,000 side pairs need 2" in str(error.value)
+    assert "this machine has 4 GB" in str(error.value)
+    assert "'anna' has 9,000" in str(error.value)
+    with pytest.raises(SpklinkError, match="divide the calls by a column group"):
+        link(star(9_000))
+    monkeypatch.setattr(cost, "machine_memory", lambda: None)
+    assert cost.refuse_beyond_memory(read_conversations(star(3))) is None
+
+
+def test_check_says_it_too(monkeypatch):
+    monkeypatch.setattr(cost, "machine_memory", lambda: 4 << 30)
+    found = check(star(9_000))["cost"]
+    assert found["side_pairs"] == 4 * 9_000 * 8_999 // 2
+    [text] = in_words(found)
+    assert text.startswith(
+        "18,000 sides, 161,982,000 side pairs to compare; with vectors or scores"
+    )
+    assert text.endswith(": more than the 4 GB of this machine")

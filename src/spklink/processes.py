@@ -32,6 +32,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 MOST = 60  # helpers; some systems cannot wait for more at a time
 AHEAD = 8  # items a helper that may be done before they are asked for
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 FAILED_STARTS = 3  # helpers that died before they were ready, until this is no accident
 
 
@@ -72,7 +73,8 @@ class _Helper:
         self.index, self.ready = -1, False
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=not parent)
-        with nullcontext() if main else without_main(), _interrupts_held():
+        alone = nullcontext() if parent else _one_thread_each()
+        with nullcontext() if main else without_main(), alone, _interrupts_held():
             self.process.start()
         theirs.close()
         self.send(work)
@@ -175,6 +177,22 @@ class _Crew(Generic[Item, Result]):
             helper.process.kill()
         for helper in every:
             helper.end()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """The matrix library of a process that is started inside has one thread: there is a helper a
+    core, and threads of one that wait, busily, take the cores of the others."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

@@ -69,6 +69,8 @@ ENOUGH_CONVERSATIONS = 30
 FEWEST_CONVERSATIONS = 10  # a choice: fewer were not measured
 FEWEST_NON_TARGETS = 30  # a choice: their quartiles have to tell middle and spread
 SAME_END = 0.01  # by this share the scales of two starts may differ. A choice
+ARRIVED = 0.01  # no log-likelihood-ratio further from those of an end: it leads there. A choice
+NEGLIGIBLE = 1e-12  # a probability that adds nothing to any sum
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def label_free(
         runs = [learner.run(STARTS[0])]
     blind = states and runs[0].history[-1].log_evidence is None  # no start is the better one
     if again is None and not blind and runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
-        runs += [learner.run(start) for start in STARTS[1:]]
+        runs += [learner.run(start, end=runs[0]) for start in STARTS[1:]]
     # The first where they tie, or where a method gives no evidence.
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
     if learner.kind != kind:
@@ -181,7 +183,9 @@ class _Learner:
     settled: float = SETTLED
     states: bool = False
 
-    def run(self, start: float, offset: float = 0.0) -> LabelFree:
+    def run(self, start: float, offset: float = 0.0, end: LabelFree | None = None) -> LabelFree:
+        """From a start to where it settles, or as soon as it is on the way to an `end` that another
+        start has come to."""
         line = Line(start, offset, floor=find_kind(self.kind).first_floor)
         posterior = self.solve(self.pairs.calibrated(line))
         history: list[Round] = []
@@ -189,6 +193,8 @@ class _Learner:
         rounds, settled = self.rounds, self.settled
         while len(history) < rounds and not converged:
             line = self._maximise(posterior, line)
+            if end is not None and end.converged and self._arrived(line, end):
+                return end
             before, posterior = posterior, self.solve(self.pairs.calibrated(line))
             change = self._same(posterior) - self._same(before)
             moved = float(np.abs(change).max(initial=0.0))
@@ -204,6 +210,10 @@ class _Learner:
         count = len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)
 
+    def _arrived(self, line: Line, end: LabelFree) -> bool:
+        here, there = self.pairs.calibrated(line), self.pairs.calibrated(end.calibration)
+        return bool(np.abs(here - there).max(initial=0.0) <= ARRIVED)
+
     def _same(self, posterior: Solution) -> Floats:
         """(C,) how probable each candidate is the shared speaker of its link."""
         chance = posterior.candidate_probabilities(self.pairs.links)
@@ -213,7 +223,7 @@ class _Learner:
         """Candidates with their probability, and the known non-targets."""
         pairs = self.pairs
         same = self._same(posterior)
-        kept = same > 0.0
+        kept = same > NEGLIGIBLE
         if not kept.any():
             raise TooLittleError("no two conversations with usable sound share a speaker")
         at, speech = pairs.candidates[kept], None

@@ -32,6 +32,7 @@ from spklink.posterior.inference.simplify import solve_in_pieces
 
 SPEED = 1e9  # operations a second, one core
 WIDE = 0.05  # certified intervals wider than this anywhere are left for sampling to better
+BOUNDING = 2000.0  # operations a pair of conversations: an optimum, and bounds on flips from it
 REASONS = 3  # of the pieces of one clique, at most
 
 
@@ -57,7 +58,7 @@ class Solved:
 
     beliefs: Beliefs
     reason: str
-    operations: float = 0.0  # predicted; those of the exact methods alone
+    operations: float = 0.0  # predicted
 
     @property
     def seconds(self) -> float:
@@ -153,20 +154,21 @@ class _Planner:
 
     def _inexact(self, piece: Piece, why_not: str) -> Solved:
         """Down from certified to estimated; wide bounds are better than an estimate."""
-        bounds = None
+        bounds, operations = None, BOUNDING * len(piece.network.a)
         for method, way in proposals(table.load_all(), piece, *CERTAINTIES[1:]):
             if bounds is not None and method.certainty == ESTIMATED:
                 break
             found = way.run() if self._fits(way) else None
+            operations += way.cost[0] if self._fits(way) else 0.0
             if found is None:
                 why_not += f"; {way.silence}"
             elif method.certainty == CERTIFIED and not _narrow(found):
                 bounds, why_not = found, f"{why_not}; certified intervals are wide"
             else:
-                return Solved(found, why_not)
+                return Solved(found, why_not, operations)
         if bounds is None:
             raise SpklinkError(f"no method solves a piece of {len(piece)} open conversations")
-        return Solved(bounds, why_not)
+        return Solved(bounds, why_not, operations)
 
     def _fits(self, way: Proposal) -> bool:
         return self.budget.fits(way.cost)

@@ -69,6 +69,7 @@ ENOUGH_CONVERSATIONS = 30
 FEWEST_CONVERSATIONS = 10  # a choice: fewer were not measured
 FEWEST_NON_TARGETS = 30  # a choice: their quartiles have to tell middle and spread
 SAME_END = 0.01  # by this share the scales of two starts may differ. A choice
+SQUARE = 4  # candidates of a link between calls of two tracks
 ARRIVED = 0.01  # no log-likelihood-ratio further from those of an end: it leads there. A choice
 NEGLIGIBLE = 1e-12  # a probability that adds nothing to any sum
 
@@ -159,7 +160,8 @@ def label_free(
     # The first where they tie, or where a method gives no evidence.
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
     if learner.kind != kind:
-        curve = fit(learner.expected(best.posterior), kind, source="labelfree")
+        trials = learner.expected(learner.same(best.posterior))
+        curve = fit(trials, kind, source="labelfree")
         best = replace(best, calibration=curve, posterior=solve(inner.calibrated(curve)))
     final = best.calibration.unstandardised(centre, spread)
     return replace(best, calibration=final, starts=len(runs), agree=_agree(runs))
@@ -184,20 +186,20 @@ class _Learner:
     states: bool = False
 
     def run(self, start: float, offset: float = 0.0, end: LabelFree | None = None) -> LabelFree:
-        """From a start to where it settles, or as soon as it is on the way to an `end` that another
-        start has come to."""
+        """From a start to where it settles. With an `end` that another start has come to, only as
+        far as it is on the way there, and from what every link says by itself."""
         line = Line(start, offset, floor=find_kind(self.kind).first_floor)
-        posterior = self.solve(self.pairs.calibrated(line))
+        same = self._first(line, by_link=end is not None)
         history: list[Round] = []
         converged = False
         rounds, settled = self.rounds, self.settled
         while len(history) < rounds and not converged:
-            line = self._maximise(posterior, line)
+            line = self._maximise(same, line)
             if end is not None and end.converged and self._arrived(line, end):
                 return end
-            before, posterior = posterior, self.solve(self.pairs.calibrated(line))
-            change = self._same(posterior) - self._same(before)
-            moved = float(np.abs(change).max(initial=0.0))
+            posterior = self.solve(self.pairs.calibrated(line))
+            before, same = same, self.same(posterior)
+            moved = float(np.abs(same - before).max(initial=0.0))
             evidence = float(posterior.log_evidence.sum())
             known = evidence if np.isfinite(evidence) else None
             history.append(Round(line.scale, line.offset, known, moved))
@@ -206,23 +208,32 @@ class _Learner:
             converged = moved <= settled
             if self.tell is not None:
                 self.tell(len(history), rounds)
-        targets = self._same(posterior).sum()
-        count = len(self.pairs.non_targets)
-        return LabelFree(line, posterior, history, converged, 1, True, float(targets), count)
+        targets, count = float(same.sum()), len(self.pairs.non_targets)
+        return LabelFree(line, posterior, history, converged, 1, True, targets, count)
+
+    def _first(self, line: Line, *, by_link: bool) -> Floats:
+        """(C,) what is believed under a first line. Under a flat one to solve whole cliques takes
+        longest, and tells least more than their links by themselves."""
+        pairs, llr = self.pairs, self.pairs.calibrated(line)
+        if not by_link or len(pairs.candidates) != SQUARE * len(pairs.links.pair):
+            return self.same(self.solve(llr))
+        each = llr[pairs.candidates].reshape(-1, SQUARE)
+        each = np.exp(each - each.max(axis=1, keepdims=True))
+        same: Floats = (each / each.sum(axis=1, keepdims=True)).ravel()
+        return same * pairs.usable[pairs.candidates]
 
     def _arrived(self, line: Line, end: LabelFree) -> bool:
         here, there = self.pairs.calibrated(line), self.pairs.calibrated(end.calibration)
         return bool(np.abs(here - there).max(initial=0.0) <= ARRIVED)
 
-    def _same(self, posterior: Solution) -> Floats:
+    def same(self, posterior: Solution) -> Floats:
         """(C,) how probable each candidate is the shared speaker of its link."""
         chance = posterior.candidate_probabilities(self.pairs.links)
         return chance * self.pairs.usable[self.pairs.candidates]
 
-    def expected(self, posterior: Solution) -> Trials:
+    def expected(self, same: Floats) -> Trials:
         """Candidates with their probability, and the known non-targets."""
         pairs = self.pairs
-        same = self._same(posterior)
         kept = same > NEGLIGIBLE
         if not kept.any():
             raise TooLittleError("no two conversations with usable sound share a speaker")
@@ -238,8 +249,8 @@ class _Learner:
             speech=speech,
         )
 
-    def _maximise(self, posterior: Solution, line: Line) -> Line:
-        trials = self.expected(posterior)
+    def _maximise(self, same: Floats, line: Line) -> Line:
+        trials = self.expected(same)
         least = np.log(self.wrong_lists) if self.wrong_lists > 0.0 else None
         found = fit(trials, self.kind, source="labelfree", start=line, least_floor=least)
         assert isinstance(found, Line)

@@ -186,10 +186,10 @@ class _Learner:
     states: bool = False
 
     def run(self, start: float, offset: float = 0.0, end: LabelFree | None = None) -> LabelFree:
-        """From a start to where it settles. With an `end` that another start has come to, only as
-        far as it is on the way there, and from what every link says by itself."""
+        """From a start to where it settles; with an `end` that another start has come to, only as
+        far as it is on the way there."""
         line = Line(start, offset, floor=find_kind(self.kind).first_floor)
-        same = self._first(line, by_link=end is not None)
+        same = self._first(line)
         history: list[Round] = []
         converged = False
         rounds, settled = self.rounds, self.settled
@@ -211,11 +211,12 @@ class _Learner:
         targets, count = float(same.sum()), len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, targets, count)
 
-    def _first(self, line: Line, *, by_link: bool) -> Floats:
-        """(C,) what is believed under a first line. Under a flat one to solve whole cliques takes
-        longest, and tells least more than their links by themselves."""
+    def _first(self, line: Line) -> Floats:
+        """(C,) what is believed under a first line, which is a guess: of two people on two tracks
+        what every link says by itself. To solve whole cliques takes longest under a flat line, and
+        tells little more about it."""
         pairs, llr = self.pairs, self.pairs.calibrated(line)
-        if not by_link or len(pairs.candidates) != SQUARE * len(pairs.links.pair):
+        if self.states or len(pairs.candidates) != SQUARE * len(pairs.links.pair):
             return self.same(self.solve(llr))
         each = llr[pairs.candidates].reshape(-1, SQUARE)
         each = np.exp(each - each.max(axis=1, keepdims=True))

@@ -26,6 +26,7 @@ from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from spklink.errors import SpklinkError
+from spklink.memory import GB, HELPER, now
 from spklink.threads import without_main
 
 Item = TypeVar("Item")
@@ -54,7 +55,8 @@ def in_processes(
     """work(item) in so many processes, results in the order of the items, few of them held. With
     `main` they run the caller's script: for objects whose class only that has; `parents` may have
     helpers of their own."""
-    crew = _Crew(work, items, min(count, MOST), main, parents)
+    fitting = now().at_once(min(count, MOST), HELPER * GB)
+    crew = _Crew(work, items, fitting, main, parents)
     try:
         for index in range(len(items)):
             good, value = crew.outcome(index)

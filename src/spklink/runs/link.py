@@ -28,11 +28,12 @@ from spklink.calibration.table import find_kind
 from spklink.database.conversations import Conversations, read_conversations, with_splits
 from spklink.database.enrolment import with_enrolment
 from spklink.database.labels import Labels, read_claims, read_key
-from spklink.database.links import Links, find_links
+from spklink.database.links import Links, find_links, pair_starts
 from spklink.database.segments import read_tracks
 from spklink.database.sides import vague
 from spklink.errors import SpklinkError, check_folder
 from spklink.formats.turns import read_turns
+from spklink.memory import limited_to, now
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
@@ -102,7 +103,7 @@ def link(
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
         case = replace(Case.read(table, asked, plan), before=earlier_labels(folder))
-    with _cache(asked["cache"], folder) as cache:
+    with _cache(asked["cache"], folder) as cache, limited_to(asked["budget_gb"]):
         result = _linked(case, plan, cache, asked, stages)
     if folder is not None:
         result.save(folder)
@@ -214,6 +215,8 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
     consecutive = plan.weight is not None and plan.weight.consecutive
     links = find_links(case.conversations, consecutive=consecutive)
+    sides = case.conversations.sides
+    now().refuse_beyond(int(pair_starts(links, sides)[-1]), len(sides))
     source = _source(case, plan, links, cache, asked, stages)
     sound = source.sound
     if sound.known_seconds() is None:

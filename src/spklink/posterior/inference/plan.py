@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from spklink.errors import SpklinkError
+from spklink.memory import ALLOTMENT, GB
 from spklink.posterior.inference import enumeration, table
 from spklink.posterior.inference.beliefs import (
     BEYOND,
@@ -134,7 +135,7 @@ class _Planner:
             raise SpklinkError(
                 f"{cannot} within the budget ({proposal.why}); use --method auto or a larger budget"
             )
-        found = proposal.run()
+        found = self._run(proposal)
         if found is None:
             raise SpklinkError(
                 f"{cannot}: {proposal.silence}, the scores do not allow it; use --method auto"
@@ -147,7 +148,7 @@ class _Planner:
         """The cheapest exact answer, or the surest of the others."""
         ways = [way for _, way in proposals(table.load_all(), piece, EXACT)]
         for way in sorted(filter(self._fits, ways), key=lambda way: way.cost[0]):
-            found = way.run()
+            found = self._run(way)
             if found is not None:
                 return Solved(found, way.why, way.cost[0])
         return self._inexact(piece, " and ".join(way.why for way in ways) + " exceeds the budget")
@@ -158,7 +159,7 @@ class _Planner:
         for method, way in proposals(table.load_all(), piece, *CERTAINTIES[1:]):
             if bounds is not None and method.certainty == ESTIMATED:
                 break
-            found = way.run() if self._fits(way) else None
+            found = self._run(way) if self._fits(way) else None
             operations += way.cost[0] if self._fits(way) else 0.0
             if found is None:
                 why_not += f"; {way.silence}"
@@ -169,6 +170,11 @@ class _Planner:
         if bounds is None:
             raise SpklinkError(f"no method solves a piece of {len(piece)} open conversations")
         return Solved(bounds, why_not, operations)
+
+    def _run(self, way: Proposal) -> Beliefs | None:
+        """Cliques that are solved side by side share the memory of one."""
+        with ALLOTMENT.of(way.cost[1], self.budget.gigabytes * GB):
+            return way.run()
 
     def _fits(self, way: Proposal) -> bool:
         return self.budget.fits(way.cost)

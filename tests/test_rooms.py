@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
     *("errors", "words", "shown", "arrays", "json_files", "npz_files", "streams", "table_forms"),
-    "memory",
+    *("compiled", "memory"),
     *("foreign_tables", "column_words", "columns", "whole_files", "tables"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
     *("world_options", "review_options", "table_options", "partition_options"),

@@ -15,7 +15,8 @@ import time
 import numpy as np
 
 from spklink import link
-from spklink.cli.show import number, table
+from spklink.cli.show import number
+from timing import show
 
 WIDTH = 64
 
@@ -59,7 +60,7 @@ def main() -> None:
         counts = [f"{calls:,}", number(seconds, 1), number(peak, 2), f"{wrong} ({expected:.1f})"]
         rows.append([*counts, number(result.summary()["naming"]["left_out_expected"], 3)])
     columns = ["calls", "processor seconds", "peak GB", "tracks wrong (expected)", "left out"]
-    table(columns, rows, title=f"{given.agents} agents, one enrolment each")
+    show(f"{given.agents} agents, one enrolment each", columns, rows)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from timing import ratio, show, use_one_core
+from timing import Runs, best_of, ratio, show, use_one_core
 
 use_one_core()
 
@@ -132,27 +132,31 @@ def mel_weights() -> NDArray[np.float64]:
 # ------------------------------------------------------------------------------------ speeds
 
 
-def best_time(work: Callable[[], object], rounds: int = 5) -> float:
+def best_time(work: Callable[[], object], rounds: int = 5) -> Runs:
     """Seconds of processor time, the first round (compiling, caches) apart."""
-    work()
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
+    return best_of(work, repeat=rounds, clock=time.process_time)
 
 
-def row(step: str, peer: str, ours: float, theirs: float, demanded: str) -> tuple[str, ...]:
-    return step, peer, f"{ours:.2f}", f"{theirs:.2f}", ratio(theirs, ours), demanded
+def row(step: str, peer: str, ours: Runs, theirs: Runs, demanded: str) -> tuple[str, ...]:
+    """All in microseconds a frame."""
+    return step, peer, shown(ours), shown(theirs), ratio(theirs, ours), demanded
+
+
+def shown(some: Runs) -> str:
+    return f"{some:.2f} ({some.median:.2f}, {some.most:.2f})"
+
+
+def a_frame(some: Runs, frames: int) -> Runs:
+    """Microseconds."""
+    return Runs(1e6 * taken / frames for taken in some.every)
 
 
 def cepstra(sound: Sound) -> list[tuple[str, ...]]:
-    each = 1e6 / ((len(sound) - WINDOW) // STEP + 1)
-    ours = best_time(lambda: mfcc(sound)) * each
-    librosa = best_time(lambda: librosa_own(sound)) * each
-    kaldi = best_time(lambda: kaldi_cepstra(sound, 0.97), 3) * each
-    inside = best_time(lambda: kaldi_cepstra(sound, 0.97, fetch=False), 3) * each
+    count = (len(sound) - WINDOW) // STEP + 1
+    ours = a_frame(best_time(lambda: mfcc(sound)), count)
+    librosa = a_frame(best_time(lambda: librosa_own(sound)), count)
+    kaldi = a_frame(best_time(lambda: kaldi_cepstra(sound, 0.97), 3), count)
+    inside = a_frame(best_time(lambda: kaldi_cepstra(sound, 0.97, fetch=False), 3), count)
     step = "cepstra, deltas"
     return [
         row(step, "librosa", ours, librosa, "2"),
@@ -178,8 +182,8 @@ def warping(features: Floats) -> tuple[str, ...]:
     some = features[:1000]
     if not np.array_equal(sort_warp(some), warp(some.copy())):
         raise SystemExit("warping differs from sorting; speeds would mean nothing")
-    ours = best_time(lambda: warp(features.copy())) / len(features) * 1e6
-    theirs = best_time(lambda: sort_warp(some), 1) / len(some) * 1e6
+    ours = a_frame(best_time(lambda: warp(features.copy())), len(features))
+    theirs = a_frame(best_time(lambda: sort_warp(some), 2), len(some))
     return row("warping", "numpy, every window sorted", ours, theirs, "50")
 
 
@@ -199,8 +203,13 @@ def whole(what: str, channels: list[Sound]) -> list[tuple[str, ...]]:
     rows = []
     for name, settings in PRESETS.items():
         taken = best_time(lambda s=settings: [side_features(c, s) for c in channels])
-        rows.append((what, name, f"{seconds / taken:.0f}", "3000"))
+        rows.append((what, name, times_real(seconds, taken), "3000"))
     return rows
+
+
+def times_real(seconds: float, taken: Runs) -> str:
+    """Most, and that of the median and of the slowest run."""
+    return f"{seconds / taken:.0f} ({seconds / taken.median:.0f}, {seconds / taken.most:.0f})"
 
 
 def real(folder: Path) -> list[tuple[str, ...]]:
@@ -212,7 +221,7 @@ def real(folder: Path) -> list[tuple[str, ...]]:
     channels = [np.ascontiguousarray(sound[:, k]) for sound in sounds for k in range(2)]
     seconds = sum(len(channel) for channel in channels) / RATE
     taken = best_time(lambda: [DEFAULT.hear(file, 2) for file in files], 3)
-    from_file = ("the same, from FLAC files", "default", f"{seconds / taken:.0f}", "")
+    from_file = ("the same, from FLAC files", "default", times_real(seconds, taken), "")
     return [*whole(f"{CALLS} real calls", channels), from_file]
 
 

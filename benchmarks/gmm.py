@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from timing import ratio, seconds, show, use_one_core
+from timing import Runs, in_turns, ratio, seconds, show, use_one_core
 
 use_one_core()
 
@@ -38,15 +38,9 @@ def speech_like(count: int, seed: int) -> Singles:
     return np.asarray(smooth, np.float32)
 
 
-def least(works: dict[str, Callable[[], Any]], repeat: int = 7) -> dict[str, float]:
-    """Least seconds of CPU of each, taking turns so that a busy moment does not hit only one."""
-    found = dict.fromkeys(works, float("inf"))
-    for _ in range(repeat + 1):
-        for name, work in works.items():
-            begin = time.process_time()
-            work()
-            found[name] = min(found[name], time.process_time() - begin)
-    return found
+def least(works: dict[str, Callable[[], Any]], repeat: int = 7) -> dict[str, Runs]:
+    """Seconds of CPU of each."""
+    return in_turns(works, repeat, time.process_time)
 
 
 def square_product(size: int = 2048) -> tuple[Callable[[], Any], float]:

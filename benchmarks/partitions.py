@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from timing import say_where
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -137,6 +139,7 @@ def main(what: str, *numbers: str) -> None:
     if len(sizes) == 1:
         print(WORK[what](sizes[0]), flush=True)
         return
+    say_where()
     for size in sizes:
         subprocess.run([sys.executable, __file__, what, str(size)], check=True)
 

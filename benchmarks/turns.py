@@ -22,6 +22,7 @@ from spklink.sound.features import Cepstra
 from spklink.sound.listening import Sound, hear
 from spklink.sound.loudness import Loudness
 from spklink.tables import read_table
+from timing import say_where
 
 
 def first_calls(data: Path, count: int) -> Conversations:
@@ -51,6 +52,7 @@ def weigh(table: Conversations, sound: Sound, spoken: list[Spoken]) -> None:
 
 
 def main() -> None:
+    say_where()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--calls", type=int, default=420)
     asked = parser.parse_args()

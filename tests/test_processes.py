@@ -79,6 +79,21 @@ def sleepy(folder: Path) -> None:
     time.sleep(60)
 
 
+def matrix_threads(_: int) -> list[int]:
+    import numpy  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
+def test_the_matrix_library_of_a_helper_has_one_thread():
+    before = dict(os.environ)
+    (found,) = in_processes(matrix_threads, [0], 1)
+    assert found
+    assert set(found) == {1}
+    assert dict(os.environ) == before
+
+
 def test_results_in_order():
     assert list(in_processes(squared, range(40), 3)) == [x * x for x in range(40)]
     assert list(in_processes(squared, [], 3)) == []

@@ -13,6 +13,7 @@ SOURCE = ROOT / "src" / "spklink"
 # In the order in which data flows; what stands first may be used by all that follow.
 ROOMS = (
     *("errors", "words", "shown", "arrays", "texts", "json_files", "npz_files", "streams"),
+    *("compiled", "memory"),
     *("table_forms", "foreign_tables", "column_words", "columns", "whole_files", "tables"),
     *("whole_columns", "table_blocks", "written_columns"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),

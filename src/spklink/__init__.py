@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spklink.compiled import keep_somewhere
+
 __version__ = "0.1.0"
+keep_somewhere()
 
 if TYPE_CHECKING:
     from spklink.database.cliques import Cliques as Cliques

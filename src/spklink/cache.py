@@ -103,7 +103,7 @@ class Store:
         path = self.path(name)
         if path.is_dir():
             self.reject(name)  # a file cannot take its place
-        with replacing(path) as file:
+        with replacing(path, lasting=False) as file:  # waiting for the disk costs more than hearing
             file.write(_head(name, about, content))
             for array in content.values():
                 file.write(_bytes_of(array))

@@ -26,12 +26,14 @@ from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from spklink.errors import SpklinkError
+from spklink.memory import GB, HELPER, now
 from spklink.threads import without_main
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 MOST = 60  # helpers; some systems cannot wait for more at a time
 AHEAD = 8  # items a helper that may be done before they are asked for
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 FAILED_STARTS = 3  # helpers that died before they were ready, until this is no accident
 
 
@@ -53,7 +55,8 @@ def in_processes(
     """work(item) in so many processes, results in the order of the items, few of them held. With
     `main` they run the caller's script: for objects whose class only that has; `parents` may have
     helpers of their own."""
-    crew = _Crew(work, items, min(count, MOST), main, parents)
+    fitting = now().at_once(min(count, MOST), HELPER * GB)
+    crew = _Crew(work, items, fitting, main, parents)
     try:
         for index in range(len(items)):
             good, value = crew.outcome(index)
@@ -72,7 +75,8 @@ class _Helper:
         self.index, self.ready = -1, False
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=not parent)
-        with nullcontext() if main else without_main(), _interrupts_held():
+        alone = nullcontext() if parent else _one_thread_each()
+        with nullcontext() if main else without_main(), alone, _interrupts_held():
             self.process.start()
         theirs.close()
         self.send(work)
@@ -175,6 +179,22 @@ class _Crew(Generic[Item, Result]):
             helper.process.kill()
         for helper in every:
             helper.end()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """The matrix library of a process that is started inside has one thread: there is a helper a
+    core, and threads of one that wait, busily, take the cores of the others."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

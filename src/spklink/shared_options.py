@@ -219,7 +219,16 @@ Method = Annotated[
     str, Option("How to solve large cliques; auto chooses.", "auto", choices=methods)
 ]
 BudgetSeconds = Annotated[float, Option("Predicted seconds one clique may cost.", 60.0)]
-BudgetGb = Annotated[float, Option("Predicted gigabytes one clique may need.", 4.0)]
+BudgetGb = Annotated[
+    float,
+    Option(
+        "Gigabytes that the whole run may hold, helper processes among them, mapped files of the "
+        "cache not. What cannot be held is kept on disk, work side by side becomes less, and what "
+        "needs more is refused before it begins. One clique may take half of what is beyond the "
+        "libraries. Never more than the machine has.",
+        4.0,
+    ),
+]
 ORDERS = ("fewest", "paper", "uncertain", "random")
 Order = Annotated[
     str,

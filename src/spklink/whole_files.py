@@ -25,15 +25,18 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` only when the block ends without an error."""
+def replacing(path: str | os.PathLike[str], *, lasting: bool = True) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` only when the block ends without an error. One
+    that need not be `lasting` may be damaged by a power cut: it must be checked before it is
+    believed, and making it anew must cost nothing but time."""
     path = Path(path)
     handle, temporary = tempfile.mkstemp(f".{TEMPORARY}", f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
         os.replace(temporary, path)  # noqa: PTH105
     except BaseException as error:

@@ -29,7 +29,7 @@ ASSIGN = [
     *({"calibration": "labelfree", "kind": k, "wrong_lists": 0.4} for k in ("lr", "lr-floor")),
     *({"beta": b} for b in (0.0, 1e-300, 1e100, 1e308)),
     *({"budget_seconds": s} for s in (1e-300, 1e308)),
-    *({"budget_gb": s} for s in (1e-300, 1e308)),
+    *({"budget_gb": s} for s in (0.5, 1e308)),
     *({"seed": s} for s in (0, 2**64, 2**128 - 1)),
     {"workers": 10**6},
 ]
@@ -48,6 +48,7 @@ REFUSED = [
     *({"wrong_lists": w} for w in (0.5, -1e-9, float("nan"), 1e308)),
     *({"beta": b} for b in (-1e-300, float("inf"), float("nan"), 10**400)),
     *({"budget_seconds": s} for s in (0.0, -1.0, float("inf"))),
+    *({"budget_gb": s} for s in (0.0, 1e-300, 0.2, float("nan"))),
     *({"seed": s} for s in (-1, 10**400, 10**5000)),
     {"workers": 0},
 ]

@@ -66,6 +66,24 @@ def test_a_factor_or_offset_changes_nothing(kind):
     assert np.allclose(plain.posterior.exchanged, moved.posterior.exchanged, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["cmlg", "lr", "lr-floor"])
+def test_a_start_that_leads_to_a_known_end_goes_no_further(kind, monkeypatch):
+    made, posterior = world(eer=10.0, seed=3)
+    asked = []
+
+    def counted(llr):
+        asked.append(llr)
+        return posterior(llr)
+
+    short, fewer = label_free(pairs_of(made), counted, kind), len(asked)
+    monkeypatch.setattr("spklink.calibration.label_free.ARRIVED", -1.0)
+    long = label_free(pairs_of(made), counted, kind)
+    assert fewer < 0.8 * (len(asked) - fewer)
+    assert short.agree
+    assert long.agree
+    assert np.allclose(short.posterior.exchanged, long.posterior.exchanged, atol=1e-3)
+
+
 def test_outliers_are_recognised_without_labels():
     """Heavy-tailed voices: a plain line is ruined by them, even with the truth; a floor is not."""
     plain = free = given = 0.0

@@ -56,6 +56,12 @@ def test_a_small_budget_changes_the_method_and_says_so():
     assert (rich.exchanged <= poor.exchanged_high + 1e-9).all()
 
 
+def test_what_is_not_solved_exactly_is_predicted_to_cost_something():
+    """Calibration without labels tries several starts only where one is quick."""
+    small, large = (solve(model_of(shape="star", conversations=n)).seconds[0] for n in (40, 80))
+    assert 0.0 < small < large
+
+
 @pytest.mark.parametrize("method", table.names())
 def test_every_method_by_name_on_a_database(method):
     # Scores good enough for a certificate, or bad enough for a sampler to settle.

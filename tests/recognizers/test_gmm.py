@@ -230,6 +230,23 @@ def test_a_limit_takes_frames_from_everywhere() -> None:
     assert (limited.weights[limited.means[:, 0] > 25.0]).sum() == pytest.approx(0.5, abs=0.01)
 
 
+def test_early_rounds_see_frames_from_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gmm, "EARLY_FRAMES", 25)
+    frames = np.repeat(np.arange(1000), 2)[:, None].astype(np.float32)
+    seen: list[tuple[int, float]] = []
+    expectation = gmm.expectation
+
+    def looked(mixture, blocks, **how):  # type: ignore[no-untyped-def]
+        held = np.concatenate(list(blocks))
+        seen.append((len(held), float(held.mean())))
+        return expectation(mixture, [held], **how)
+
+    monkeypatch.setattr(gmm, "expectation", looked)
+    train(lambda: [frames], 4, seed=0, early=3, iterations=2)
+    assert [count for count, _ in seen] == [100] * 3 + [2000] * 2
+    assert all(abs(mean - 499.5) < 10.0 for _, mean in seen)
+
+
 def test_frames_that_are_all_alike() -> None:
     mixture = train(lambda: [np.ones((50, 3), np.float32)], 8, seed=0)
     assert all(np.isfinite(a).all() for a in (mixture.weights, mixture.means, mixture.variances))

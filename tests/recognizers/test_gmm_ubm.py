@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations, make_conversations
 from spklink.errors import SpklinkError
-from spklink.recognizers import gmm_ubm, normalise, products
-from spklink.recognizers.gmm_ubm import DEFAULT, PAPER, GmmUbm, Preset
+from spklink.recognizers import gmm_ubm, mixture, normalise, products
+from spklink.recognizers.gmm_ubm import DEFAULT, EARLY, LAST, PAPER, GmmUbm, Preset
 from spklink.recognizers.mixture import Mixture, statistics, train
 from spklink.recognizers.products import all_pairs, pair_scores, table, unit_vectors
 from spklink.recognizers.table import RECOGNIZERS, make_recognizer
@@ -171,6 +171,7 @@ def test_little_speech_trains_several_mixtures(monkeypatch: pytest.MonkeyPatch) 
     as ever."""
     features = sides(22)
     frames = sum(map(len, features))
+    monkeypatch.setattr(gmm_ubm, "EARLY_FRAMES", frames)
     for little, count in ((20 * frames, 8), (3 * frames, 3), (2 * frames - 1, 1), (0, 1)):
         monkeypatch.setattr(gmm_ubm, "LITTLE", little)
         told: list[tuple[int, int]] = []
@@ -182,6 +183,22 @@ def test_little_speech_trains_several_mixtures(monkeypatch: pytest.MonkeyPatch) 
         assert told == [(k, 3 * count) for k in range(1, 3 * count + 1)]
         alone = train(lambda: features, 6, seed=5, iterations=3)
         assert found.mixtures[0].means.tobytes() == alone.means.tobytes()
+
+
+def test_much_speech_is_seen_as_a_whole_at_the_end_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, small = sides(22), Preset(**(vars(DEFAULT) | SMALL))
+    frames = sum(map(len, features))
+    monkeypatch.setattr(gmm_ubm, "LITTLE", 0)
+    for early, rounds in ((frames // 12 - 1, (EARLY, LAST)), (frames // 12 + 1, (0, 3))):
+        monkeypatch.setattr(gmm_ubm, "EARLY_FRAMES", early)  # six Gaussians, twice that: all frames
+        monkeypatch.setattr(mixture, "EARLY_FRAMES", early)
+        told: list[tuple[int, int]] = []
+        found = GmmUbm(small).learn(
+            lambda: features, seed=5, progress=lambda *now, told=told: told.append(now)
+        )
+        alone = train(lambda: features, 6, seed=5, early=rounds[0], iterations=rounds[1])
+        assert found.mixtures[0].means.tobytes() == alone.means.tobytes()
+        assert told[-1] == (sum(rounds), sum(rounds))
 
 
 def test_mean_is_that_of_the_usable_sides() -> None:

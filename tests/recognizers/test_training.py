@@ -191,7 +191,7 @@ def test_files_that_are_something_else(content, sound_of, tmp_path):
 
 def test_very_many_vectors_are_a_runs_own(sound_of, tmp_path, monkeypatch):
     """Mapped from a file: what another run does with the same recognizer changes nothing."""
-    monkeypatch.setattr("spklink.recognizers.training.IN_MEMORY", 0)
+    monkeypatch.setattr("spklink.memory.Memory.vectors", 0.0)
     few = prepare(Loudness([]), sound_of(range(4)), Trainer(tmp_path))
     before = few.vectors.tobytes()
     more = prepare(Loudness([]), sound_of([7, 6, 5, 4, 3, 2, 1, 0]), Trainer(tmp_path))

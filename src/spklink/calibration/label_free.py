@@ -78,6 +78,9 @@ ENOUGH_CONVERSATIONS = 30
 FEWEST_CONVERSATIONS = 10  # a choice: fewer were not measured
 FEWEST_NON_TARGETS = 30  # a choice: their quartiles have to tell middle and spread
 SAME_END = 0.01  # by this share the scales of two starts may differ. A choice
+SQUARE = 4  # candidates of a link between calls of two tracks
+ARRIVED = 0.01  # no log-likelihood-ratio further from those of an end: it leads there. A choice
+NEGLIGIBLE = 1e-12  # a probability that adds nothing to any sum
 
 
 @dataclass(frozen=True)
@@ -164,11 +167,12 @@ def label_free(
         runs = [learner.run(STARTS[0])]
     blind = states and runs[0].history[-1].log_evidence is None  # no start is the better one
     if again is None and not blind and runs[0].posterior.seconds.sum() <= QUICK_SECONDS:
-        runs += [learner.run(start) for start in STARTS[1:]]
+        runs += [learner.run(start, end=runs[0]) for start in STARTS[1:]]
     # The first where they tie, or where a method gives no evidence.
     best = max(runs, key=lambda run: run.history[-1].log_evidence or -np.inf)
     if learner.kind != kind:
-        curve = fit(learner.expected(best.posterior), kind, source="labelfree")
+        trials = learner.expected(learner.same(best.posterior))
+        curve = fit(trials, kind, source="labelfree")
         best = replace(best, calibration=curve, posterior=learner.posterior(curve))
     final = best.calibration.unstandardised(centre, spread)
     return replace(best, calibration=final, starts=len(runs), agree=_agree(runs))
@@ -193,16 +197,21 @@ class _Learner:
     settled: float = SETTLED
     states: bool = False
 
-    def run(self, start: float, offset: float = 0.0) -> LabelFree:
+    def run(self, start: float, offset: float = 0.0, end: LabelFree | None = None) -> LabelFree:
+        """From a start to where it settles; with an `end` that another start has come to, only as
+        far as it is on the way there."""
         line = Line(start, offset, floor=find_kind(self.kind).first_floor)
-        posterior = self.posterior(line)
+        same = self._first(line)
         history: list[Round] = []
         converged = False
         rounds, settled = self.rounds, self.settled
         while len(history) < rounds and not converged:
-            line = self._maximise(posterior, line)
-            before, posterior = posterior, self.posterior(line)
-            moved = self._moved(before, posterior)
+            line = self._maximise(same, line)
+            if end is not None and end.converged and self._arrived(line, end):
+                return end
+            posterior = self.posterior(line)
+            before, same = same, self.same(posterior)
+            moved = float(np.abs(same - before).max(initial=0.0))
             evidence = float(posterior.log_evidence.sum())
             known = evidence if np.isfinite(evidence) else None
             history.append(Round(line.scale, line.offset, known, moved))
@@ -211,59 +220,76 @@ class _Learner:
             converged = moved <= settled
             if self.tell is not None:
                 self.tell(len(history), rounds)
-        targets = float(sum(weight.sum() for _, _, weight in self._targets(posterior)))
-        count = len(self.pairs.non_targets)
+        targets, count = float(same @ self._times()), len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, targets, count)
 
     def posterior(self, curve: Calibration) -> Solution:
         """Under a curve of the standardised scores."""
         return self.solve(self.pairs.calibrated(curve), curve.unstandardised(*self.units))
 
-    def _moved(self, before: Solution, after: Solution) -> float:
-        """The largest change of the probability that two sides are one person."""
-        gaps = [
-            np.abs(new - old).max(initial=0.0)
-            for (_, old, _), (_, new, _) in zip(
-                self._targets(before), self._targets(after), strict=True
-            )
+    def _every(self) -> list[Pairs]:
+        """Listed pairs, and sampled ones where there are any: candidates are those of both."""
+        some = self.pairs.sample
+        return [self.pairs] if some is None else [self.pairs, some]
+
+    def _times(self) -> Floats:
+        """(C,) for how many each candidate stands."""
+        each = [
+            np.ones(len(pairs.candidates)) if pairs.times is None else pairs.times
+            for pairs in self._every()
         ]
-        return float(max(gaps))
+        return np.concatenate(each)
 
-    def _targets(self, posterior: Solution) -> list[tuple[Pairs, Floats, Floats]]:
-        """Listed pairs, and sampled ones where there are any: (C,) how probable each candidate is
-        the shared speaker of its link, and that times the links that it stands for."""
+    def _first(self, line: Line) -> Floats:
+        """(C,) what is believed under a first line, which is a guess: of two people on two tracks
+        what every link says by itself. To solve whole cliques takes longest under a flat line, and
+        tells little more about it."""
+        every = self._every()
+        if self.states or any(len(p.candidates) != SQUARE * len(p.links.pair) for p in every):
+            return self.same(self.posterior(line))
+        llr = np.concatenate([pairs.calibrated(line)[pairs.candidates] for pairs in every])
+        each = llr.reshape(-1, SQUARE)
+        each = np.exp(each - each.max(axis=1, keepdims=True))
+        same: Floats = (each / each.sum(axis=1, keepdims=True)).ravel()
+        usable = np.concatenate([pairs.usable[pairs.candidates] for pairs in every])
+        return np.asarray(same * usable)
+
+    def _arrived(self, line: Line, end: LabelFree) -> bool:
+        gaps = [
+            np.abs(pairs.calibrated(line) - pairs.calibrated(end.calibration)).max(initial=0.0)
+            for pairs in self._every()
+        ]
+        return bool(max(gaps) <= ARRIVED)
+
+    def same(self, posterior: Solution) -> Floats:
+        """(C,) how probable each candidate is the shared speaker of its link."""
         pairs, some = self.pairs, self.pairs.sample
-        chance = posterior.candidate_probabilities(pairs.links) * pairs.usable[pairs.candidates]
-        found = [(pairs, chance, chance)]
-        if some is not None and some.times is not None:
-            sampled = cast(Sampled, posterior).sampled_probabilities(some.links)
-            sampled = sampled * some.usable[some.candidates]
-            found.append((some, sampled, sampled * some.times))
-        return found
+        found = posterior.candidate_probabilities(pairs.links) * pairs.usable[pairs.candidates]
+        if some is None:
+            return found
+        drawn = cast(Sampled, posterior).sampled_probabilities(some.links)
+        return np.concatenate([found, drawn * some.usable[some.candidates]])
 
-    def expected(self, posterior: Solution) -> Trials:
+    def expected(self, same: Floats) -> Trials:
         """Candidates with their probability, and the known non-targets."""
-        scores, same, speech = [], [], []
-        for pairs, _, weight in self._targets(posterior):
-            at = pairs.candidates[weight > 0.0]
-            scores.append(pairs.scores[at])
-            same.append(weight[weight > 0.0])
-            if pairs.speech is not None:
-                speech.append(pairs.speech[at])
-        if not any(map(len, same)):
+        kept = same > NEGLIGIBLE
+        if not kept.any():
             raise TooLittleError("no two conversations with usable sound share a speaker")
-        others = self.pairs.non_targets
-        known = self.pairs.non_target_speech
-        count = sum(map(len, same))
+        every, others = self._every(), self.pairs.non_targets
+        scores = np.concatenate([pairs.scores[pairs.candidates] for pairs in every])[kept]
+        speech, known = None, self.pairs.non_target_speech
+        if known is not None:
+            own = [p.speech[p.candidates] for p in every if p.speech is not None]
+            speech = np.concatenate([np.concatenate(own)[kept], known])
         return Trials(
-            scores=np.concatenate([*scores, others.score]),
-            same=np.concatenate([*same, np.zeros(len(others))]),
-            other=np.repeat([0.0, 1.0], [count, len(others)]),
-            speech=None if known is None or not speech else np.concatenate([*speech, known]),
+            scores=np.concatenate([scores, others.score]),
+            same=np.concatenate([(same * self._times())[kept], np.zeros(len(others))]),
+            other=np.repeat([0.0, 1.0], [int(kept.sum()), len(others)]),
+            speech=speech,
         )
 
-    def _maximise(self, posterior: Solution, line: Line) -> Line:
-        trials = self.expected(posterior)
+    def _maximise(self, same: Floats, line: Line) -> Line:
+        trials = self.expected(same)
         least = np.log(self.wrong_lists) if self.wrong_lists > 0.0 else None
         found = fit(trials, self.kind, source="labelfree", start=line, least_floor=least)
         assert isinstance(found, Line)

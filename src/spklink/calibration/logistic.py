@@ -49,7 +49,8 @@ class Regression:
 
     def cost(self, llr: Floats, theta: Floats) -> float:
         """Weighted cross entropy in nats, plus prior theta^2 / 2."""
-        entropy = self.same @ np.logaddexp(0.0, -llr) + self.other @ np.logaddexp(0.0, llr)
+        soft = np.logaddexp(0.0, llr)  # of -llr it is soft - llr
+        entropy = self.same @ (soft - llr) + self.other @ soft
         return float(entropy + 0.5 * self.prior @ theta**2)
 
 

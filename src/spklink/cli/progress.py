@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 SHORT = 0.1  # seconds: stages below leave no line
 EARLY = 5.0  # seconds before anything is said about the time left
 SOON = 0.05  # the same as a share of the work
-COMPILING = "compiling fast code for this machine: about half a minute, once"
+COMPILING = "compiling fast code for this machine: about a minute, once"
+LISTENING, SEATING = "listening", "looking for wrong lists"  # stages: code is compiled beside the
+# first of them, which the second needs
 
 
 class Bar:
@@ -32,6 +34,8 @@ class Bar:
         self.name, self.done, self.total = "starting", 0, 0
         self.again = False
         self.since = time.monotonic()
+        self.first = False  # nothing is compiled yet
+        self.compiler: Any = None  # the process that compiles beside this one
 
     def begin(self, name: str) -> None:
         self.name, self.done, self.total, self.again = for_screen(name), 0, 0, False
@@ -39,6 +43,15 @@ class Bar:
         TALK.note(f"begin {name}")
         self.bar.reset(self.task, total=None, description=self.name, left="")
         _tell_of_compiling(self)
+        if self.first and name == LISTENING:
+            from spklink.cli.compile import beside
+
+            self.first, self.compiler = False, beside()
+        if self.compiler is not None and name == SEATING:
+            self.compiling()
+            self.compiler.wait()  # to compile the same once more would take as long
+            self.bar.update(self.task, description=self.name)
+            self.compiler = None
 
     def step(self, done: int, total: int) -> None:
         self.again = self.again or done * max(self.total, 1) < self.done * total
@@ -112,7 +125,8 @@ def stages_on_stderr() -> Iterator[Stages]:
 def _first_run(bar: Bar) -> None:
     """Say that the first recordings take longer, where no compiled code is there yet: helpers,
     which listen, cannot say it themselves."""
-    if TALK.quiet or is_compiled():
+    bar.first = not is_compiled()
+    if TALK.quiet or not bar.first:
         return
     if not bar.bar.disable or TALK.verbose:
         bar.bar.console.print(f"first run: {COMPILING}", markup=False, highlight=False)
@@ -126,14 +140,13 @@ def is_compiled() -> bool:
     from pathlib import Path
 
     import spklink
+    from spklink.compiled import SAID, user_folders
 
-    home, said = Path(spklink.__file__).parent / "sound", os.environ.get("NUMBA_CACHE_DIR")
+    home, said = Path(spklink.__file__).parent / "sound", os.environ.get(SAID)
     if not said and next((home / "__pycache__").glob("speech.*.nbi"), None):
         return True
-    caches = (os.environ.get("XDG_CACHE_HOME", "~/.cache"), "~/Library/Caches")
-    places = [Path(one, "numba") for one in (*caches, os.environ.get("LOCALAPPDATA", ""))]
-    folders = [Path(said)] if said else [*places, places[-1] / "Cache"]
-    return any(next(one.expanduser().glob("sound_*/speech.*.nbi"), None) for one in folders)
+    folders = [Path(said)] if said else user_folders()
+    return any(next(one.glob("sound_*/speech.*.nbi"), None) for one in folders)
 
 
 _LISTENER: list[Any] = []  # one is enough

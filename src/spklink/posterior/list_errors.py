@@ -104,13 +104,13 @@ def _further(rate: float, once: float, twice: float) -> float:
 
 def _with_interval(rate: float, chance: Floats) -> Rate:
     """What the listings that were told by their voices leave open of the rate."""
-    from scipy.stats import beta
+    from scipy.special import betaincinv  # scipy.stats takes a second to import
 
     spread = rate * (1.0 - rate)
     told = float(np.clip(1.0 - chance * (1.0 - chance) / spread, 0.0, 1.0).sum())
     weight = told + ERRORS + LISTINGS
-    ends = beta.ppf(
-        [(1.0 - COVERED) / 2.0, (1.0 + COVERED) / 2.0], rate * weight, weight * (1.0 - rate)
+    ends = betaincinv(
+        rate * weight, weight * (1.0 - rate), [(1.0 - COVERED) / 2.0, (1.0 + COVERED) / 2.0]
     )
     low, high = (float(end) for end in ends)
     return Rate(rate, low, high, True, float(chance.sum()), told)

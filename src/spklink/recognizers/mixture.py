@@ -40,6 +40,7 @@ FEWEST_START_FRAMES = 5000
 START_ROUNDS = 4  # of k-means after it
 DEAD = 0.02  # of the average frames a Gaussian: one with less, or under 3, is put elsewhere
 MOST_FRAMES = 600_000  # that are learned from
+EARLY_FRAMES = 300  # a Gaussian, in rounds that only have to come near
 LARGE = 1024  # Gaussians: the largest published mixture. Few frames are enough to run up to there;
 FEWEST_FRAMES, FEWEST_OF_LARGE = 2, START_FRAMES  # a Gaussian; beyond, they must teach something
 LOG2E = 1.4426950408889634
@@ -105,6 +106,7 @@ def train(
     *,
     seed: int | list[int],
     iterations: int = 10,
+    early: int = 0,
     variance_floor: float = 0.01,
     max_frames: int | None = MOST_FRAMES,
     top: int | None = None,
@@ -114,8 +116,9 @@ def train(
     """EM from a k-means++ start; `variance_floor` is a share of the variance of all frames.
 
     Of more than `max_frames` frames that many, evenly spread, are used and held; with None all are
-    streamed in every iteration. `progress` is told the iterations done and the mean log-likelihood
-    of a frame that the last one found.
+    streamed in every iteration. `early` iterations come before the others and see EARLY_FRAMES a
+    Gaussian. `progress` is told the iterations done and the mean log-likelihood of a frame that the
+    last one found.
     """
     total = sum(len(block) for block in blocks())
     check_frames(total, components, max_frames)
@@ -125,11 +128,13 @@ def train(
     random = np.random.default_rng(seed)
     sampled = min(total, max(START_FRAMES * components, FEWEST_START_FRAMES))
     mixture = _start(_spread(blocks(), total, sampled), components, random)
-    for done in range(1, iterations + 1):
-        moments = expectation(mixture, blocks(), top=top, threads=threads)
+    few = [_spread(blocks(), total, min(total, EARLY_FRAMES * components))] if early else []
+    for done in range(1, early + iterations + 1):
+        seen = few if done <= early else blocks()
+        moments = expectation(mixture, seen, top=top, threads=threads)
         mixture = maximisation(moments, random, variance_floor=variance_floor)
         if progress is not None:
-            progress(done, moments.log_likelihood / total)
+            progress(done, moments.log_likelihood / moments.zeroth.sum())
     return mixture
 
 

@@ -2,8 +2,8 @@
 
 `InnerProduct` says of what, `Cosine` is the usual one. `pair_scores`, `table` and `all_pairs`
 compute it by tiles of sides: with a matrix product where the pairs are dense, one by one where they
-are few. Vectors may be memory-mapped: no more than two tiles a thread are held at any time. The
-same vectors and pairs give the same bytes on any number of threads.
+are few. Vectors may be memory-mapped: no more than two tiles a thread are held at any time, which
+module `memory` bounds. The same vectors and pairs give the same bytes on any number of threads.
 
 Conventions: row s of `vectors` is the vector of side s.
 """
@@ -19,6 +19,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.memory import now
 from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -28,8 +29,8 @@ Operand = tuple[Singles, ...]
 Mask = NDArray[np.bool_]
 Cut = tuple[slice, slice]
 
-TILE_BYTES = 1 << 28  # tables of the sides of one tile
 TILE_SIDES = 1024
+TABLES = 4  # of the sides of a tile that a thread may hold: rows and columns, as they are and made
 MEAN_ROWS = 256  # vectors read at a time
 DENSE = 16  # a matrix product takes no longer than one pair in so many, pair by pair
 
@@ -99,7 +100,8 @@ def pair_scores(
     tasks = list(_tasks(np.minimum(side_1, side_2), np.maximum(side_1, side_2), _step(product)))
     work = _Tiles(product, vectors).pairs
     with one_blas_thread():
-        for task, found in zip(tasks, in_order(work, tasks, threads), strict=True):
+        side_by_side = in_order(work, tasks, _threads(product, threads))
+        for task, found in zip(tasks, side_by_side, strict=True):
             scores[task.where] = found
     return scores
 
@@ -139,7 +141,12 @@ def upper_tiles(
 
 
 def _step(product: InnerProduct) -> int:
-    return max(1, min(TILE_SIDES, TILE_BYTES // (4 * product.depth)))
+    return max(1, min(TILE_SIDES, int(now().tile // (4 * product.depth))))
+
+
+def _threads(product: InnerProduct, wanted: int) -> int:
+    """So many that their tiles can be held."""
+    return now().at_once(wanted, TABLES * 4.0 * product.depth * _step(product))
 
 
 def _slices(begin: int, end: int, step: int) -> Iterator[slice]:
@@ -160,7 +167,7 @@ def _blocks(
         return tiles.block(rows[cut[0]], columns[cut[1]])
 
     with one_blas_thread():
-        yield from zip(cuts, in_order(work, cuts, threads), strict=True)
+        yield from zip(cuts, in_order(work, cuts, _threads(product, threads)), strict=True)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
+from spklink.memory import now
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
 from spklink.sound.background_speech import hear_background
@@ -32,7 +33,6 @@ from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
 VERSION = 5  # of recognizers and vectors in the cache
-IN_MEMORY = 1 << 30  # bytes of vectors; more are mapped from a file
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,6 @@ def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, store: Store)
 
 def room(shape: tuple[int, int], folder: Path) -> Singles:
     """Memory for the vectors of all sides, on the disk of the cache where there are very many."""
-    if 4 * shape[0] * shape[1] <= IN_MEMORY:
+    if 4 * shape[0] * shape[1] <= now().vectors:
         return np.zeros(shape, np.float32)
     return private_room(shape, folder)

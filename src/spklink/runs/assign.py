@@ -13,6 +13,7 @@ from spklink.database.conversations import Conversations, read_conversations, wi
 from spklink.database.labels import Labels, read_known
 from spklink.database.links import find_links
 from spklink.errors import check_folder
+from spklink.memory import Memory
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
@@ -66,6 +67,7 @@ def assign(
         conversations = with_splits(conversations, asked["split_speakers"])
         known = read_known_channels(inputs, conversations)
     evidence = read_evidence(conversations, scores, weight or choice.rule(), known, stages)
+    Memory(asked["budget_gb"]).refuse_beyond(len(evidence.scores.needed), len(conversations.sides))
     evidence = evidence.with_cues(
         [c.terms(conversations) for c in given_cues(inputs, conversations)]
     )

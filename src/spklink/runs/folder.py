@@ -31,6 +31,7 @@ from spklink.database.labels import read_known
 from spklink.database.links import find_links
 from spklink.errors import SpklinkError, check_folder
 from spklink.json_files import ANYTHING, Each, read_json
+from spklink.memory import Memory
 from spklink.options import options_from, options_json
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
@@ -272,7 +273,7 @@ def _there(path: Path) -> Path | None:
 
 def solving(options: Mapping[str, Any]) -> Options:
     """How cliques are solved, from the options of a run."""
-    budget = Budget(options["budget_seconds"], options["budget_gb"])
+    budget = Budget(options["budget_seconds"], Memory(options["budget_gb"]).clique)
     return Options(options["method"], budget, options["seed"], cores(options["workers"]))
 
 

@@ -150,18 +150,23 @@ def chunks_of(blocks: Iterable[Samples], framing: Framing) -> Iterator[Samples]:
     """(tracks, samples): chunk c begins with frame c*CHUNK and overlaps with the next."""
     advance = CHUNK * framing.step
     length = (CHUNK + BEFORE + AFTER - 1) * framing.step + framing.window
-    rest: Samples | None = None
+    chunk, filled = np.empty((0, 0), np.float32), 0
     for block in blocks:
-        rest = np.ascontiguousarray(block.T) if rest is None else np.hstack([rest, block.T])
-        start = 0
-        while rest.shape[1] - start >= length:
-            yield rest[:, start : start + length].copy()
-            start += advance
-        rest = rest[:, start:]
-    if rest is not None:
-        yield rest
-        if frame_count(rest.shape[1], framing.window, framing.step) > CHUNK + BEFORE:
-            yield rest[:, advance:]  # frames at the end that are not the last chunk's own
+        if not chunk.size:
+            chunk = np.empty((block.shape[1], length), np.float32)
+        begin = 0
+        while begin < len(block):
+            part = block[begin : begin + length - filled].T
+            chunk[:, filled : filled + part.shape[1]] = part
+            begin, filled = begin + part.shape[1], filled + part.shape[1]
+            if filled == length:
+                yield chunk
+                before, chunk, filled = chunk, np.empty_like(chunk), length - advance
+                chunk[:, :filled] = before[:, advance:]
+    if chunk.size:
+        yield chunk[:, :filled]
+        if frame_count(filled, framing.window, framing.step) > CHUNK + BEFORE:
+            yield chunk[:, advance:filled]  # frames at the end that are not the last chunk's own
 
 
 def _sent_twice(

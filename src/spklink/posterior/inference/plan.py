@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from spklink.errors import SpklinkError
+from spklink.memory import ALLOTMENT, GB
 from spklink.posterior.inference import enumeration, table
 from spklink.posterior.inference.beliefs import (
     BEYOND,
@@ -32,6 +33,7 @@ from spklink.posterior.inference.simplify import solve_in_pieces
 
 SPEED = 1e9  # operations a second, one core
 WIDE = 0.05  # certified intervals wider than this anywhere are left for sampling to better
+BOUNDING = 2000.0  # operations a pair of conversations: an optimum, and bounds on flips from it
 REASONS = 3  # of the pieces of one clique, at most
 
 
@@ -57,7 +59,7 @@ class Solved:
 
     beliefs: Beliefs
     reason: str
-    operations: float = 0.0  # predicted; those of the exact methods alone
+    operations: float = 0.0  # predicted
 
     @property
     def seconds(self) -> float:
@@ -133,7 +135,7 @@ class _Planner:
             raise SpklinkError(
                 f"{cannot} within the budget ({proposal.why}); use --method auto or a larger budget"
             )
-        found = proposal.run()
+        found = self._run(proposal)
         if found is None:
             raise SpklinkError(
                 f"{cannot}: {proposal.silence}, the scores do not allow it; use --method auto"
@@ -146,27 +148,33 @@ class _Planner:
         """The cheapest exact answer, or the surest of the others."""
         ways = [way for _, way in proposals(table.load_all(), piece, EXACT)]
         for way in sorted(filter(self._fits, ways), key=lambda way: way.cost[0]):
-            found = way.run()
+            found = self._run(way)
             if found is not None:
                 return Solved(found, way.why, way.cost[0])
         return self._inexact(piece, " and ".join(way.why for way in ways) + " exceeds the budget")
 
     def _inexact(self, piece: Piece, why_not: str) -> Solved:
         """Down from certified to estimated; wide bounds are better than an estimate."""
-        bounds = None
+        bounds, operations = None, BOUNDING * len(piece.network.a)
         for method, way in proposals(table.load_all(), piece, *CERTAINTIES[1:]):
             if bounds is not None and method.certainty == ESTIMATED:
                 break
-            found = way.run() if self._fits(way) else None
+            found = self._run(way) if self._fits(way) else None
+            operations += way.cost[0] if self._fits(way) else 0.0
             if found is None:
                 why_not += f"; {way.silence}"
             elif method.certainty == CERTIFIED and not _narrow(found):
                 bounds, why_not = found, f"{why_not}; certified intervals are wide"
             else:
-                return Solved(found, why_not)
+                return Solved(found, why_not, operations)
         if bounds is None:
             raise SpklinkError(f"no method solves a piece of {len(piece)} open conversations")
-        return Solved(bounds, why_not)
+        return Solved(bounds, why_not, operations)
+
+    def _run(self, way: Proposal) -> Beliefs | None:
+        """Cliques that are solved side by side share the memory of one."""
+        with ALLOTMENT.of(way.cost[1], self.budget.gigabytes * GB):
+            return way.run()
 
     def _fits(self, way: Proposal) -> bool:
         return self.budget.fits(way.cost)

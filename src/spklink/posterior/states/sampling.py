@@ -72,10 +72,12 @@ class Chains:
     def apart(self, chance: float) -> NDArray[np.bool_]:
         """(events,) whose chains differ more than they would with this chance, were all alike: a
         test of the means of chains against those of batches."""
-        from scipy.stats import f
+        from scipy.special import betaincinv  # scipy.stats takes a second to import
 
         chains, batches = self.means.shape[:2]
-        most = float(f.isf(chance, chains - 1, chains * (batches - 1)))
+        over, under = chains - 1, chains * (batches - 1)
+        share = float(betaincinv(under / 2.0, over / 2.0, chance))
+        most = under * (1.0 - share) / (over * share)  # of the F distribution
         limit = np.sqrt((batches - 1 + most) / batches)
         return np.asarray(self.reduction() > limit)
 

@@ -71,7 +71,7 @@ def test_a_start_that_leads_to_a_known_end_goes_no_further(kind, monkeypatch):
     made, posterior = world(eer=10.0, seed=3)
     asked = []
 
-    def counted(llr):
+    def counted(llr, curve=None):
         asked.append(llr)
         return posterior(llr)
 

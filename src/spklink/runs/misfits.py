@@ -37,6 +37,8 @@ SUGGESTED = 5  # people at most
 OUTSIDE = 0.5  # how probable it is, before listening, that someone else is not in the database
 MOST_SIDES = 4000  # of a database in which names are compared with one another
 MOST_VOICES = 20  # of one person that a stranger is compared with
+# Of all strangers together, with people who would fit; those of the most probable misfits first.
+MOST_COMPARISONS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class _Finder:
         self.seating, self.weight, self.voices = seating, weight, voices
         self.table = seating.table
         self.speaker = seating.speaker()
+        self.left = MOST_COMPARISONS
+        self.groups: dict[int, dict[int, Ints]] = {}  # where people are, group by group
 
     def absent(self) -> Iterator[Misfit]:
         """Lists with somebody who is not there."""
@@ -176,7 +180,8 @@ class _Finder:
     def _fitting(self, m: int, side: int) -> list[tuple[float, str]]:
         """People who are not listed in m, with the probability that the side is theirs."""
         people, voices_of = self._candidates(m)
-        if not len(people):
+        self.left -= sum(map(len, voices_of))
+        if not len(people) or self.left < 0:
             return []
         assert self.voices is not None
         number = np.repeat(np.arange(len(people)), [len(one) for one in voices_of])
@@ -197,10 +202,11 @@ class _Finder:
 
     def _candidates(self, m: int) -> tuple[list[int], list[Ints]]:
         """People of the group who are not listed in m, and where their voices are."""
+        if self.left < 0:
+            return [], []
         listed = set(self.table.people[self.table.listing.of(m)].tolist())
-        found = {
-            who: sides
-            for who, sides in sides_of(self.seating, int(self.table.group[m])).items()
-            if who not in listed
-        }
+        group = int(self.table.group[m])
+        if group not in self.groups:
+            self.groups[group] = sides_of(self.seating, group)
+        found = {who: sides for who, sides in self.groups[group].items() if who not in listed}
         return list(found), [sides[:MOST_VOICES] for sides in found.values()]

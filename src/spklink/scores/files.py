@@ -33,7 +33,8 @@ from spklink.scores.needed import (
 )
 from spklink.scores.sample import Sampler
 from spklink.streams import ZIP, Stream
-from spklink.tables import OpenFile, write_npz
+from spklink.table_forms import OpenFile
+from spklink.tables import write_npz
 
 Side = tuple[str, int]  # conversation, channel from 1
 Observe = Callable[[Sides, Sides, Floats], None]

@@ -236,7 +236,9 @@ def write_scores(
     write_npz(
         path,
         {
-            "conversation": np.repeat(np.array(conversations.ids, dtype=np.str_), sides.counts),
+            "conversation": np.repeat(
+                np.array(list(conversations.ids), dtype=np.str_), sides.counts
+            ),
             "channel": (sides.position + 1).astype(np.int8),
             "side_1": scores.side_1.astype(np.int32),
             "side_2": scores.side_2.astype(np.int32),

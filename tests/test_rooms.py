@@ -14,7 +14,8 @@ SOURCE = ROOT / "src" / "spklink"
 ROOMS = (
     *("errors", "words", "shown", "arrays", "texts", "json_files", "npz_files", "streams"),
     *("compiled", "memory"),
-    *("table_forms", "foreign_tables", "column_words", "columns", "whole_files", "tables"),
+    *("table_forms", "foreign_tables", "column_words", "columns", "file_names", "whole_files"),
+    "tables",
     *("whole_columns", "table_blocks", "written_columns"),
     *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
     *("world_options", "review_options", "table_options", "partition_options"),

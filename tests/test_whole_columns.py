@@ -42,6 +42,8 @@ def row_by_row(table):
 @example("a,b\n\n", ",")
 @example("a,b\n\nc,d\n", ",")
 @example(' "a",b\n', ",")
+@example('"a"b,c\n', ",")
+@example('"a" ,c\n', ",")
 @example('a"b,c\n', ",")
 @example('"a\nb",c\n', ",")
 @example("a,b\rc,d\n", ",")

@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from spklink import whole_columns
 from spklink.errors import SpklinkError
-from spklink.table_forms import BEGIN, TEXT, UTF_8, form_of
-from spklink.tables import Begun, Header, OpenFile
+from spklink.table_forms import BEGIN, TEXT, UTF_8, Begun, OpenFile, form_of
+from spklink.tables import Header
 from spklink.whole_columns import Whole, parsed, well_formed
 
 BLOCK = 1 << 24  # bytes

@@ -12,8 +12,9 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 from spklink.errors import SpklinkError
 
@@ -65,6 +66,25 @@ class Form:
 
 
 PLAIN = Form()
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A table in an open file, which is read once."""
+
+    path: Path
+    file: io.BufferedReader
+    begun: Begun | None = None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What was read of a table already: the rows above are whole lines."""
+
+    form: Form
+    names: list[str]
+    row: int  # the last one that was read
+    begin: bytes = field(repr=False)
 
 
 def form_of(data: bytes, *, whole: bool, encoding: str | None = None) -> Form:

@@ -38,6 +38,7 @@ from spklink.table_forms import (
     ROWS,
     TEXT,
     Form,
+    OpenFile,
     first_text,
     form_of,
     rows_of,
@@ -134,25 +135,6 @@ def read_table(table: Table, name: str = "table", how: Reading = AS_IT_IS) -> Co
             raise SpklinkError(f"{path}: cannot be read ({error.strerror})") from None
     columns, rows = given_rows(table, name)
     return Content(Path(name), csv_bytes(columns, rows), file=False, how=how)
-
-
-@dataclass(frozen=True)
-class OpenFile:
-    """A table in an open file, which is read once."""
-
-    path: Path
-    file: io.BufferedReader
-    begun: Begun | None = None
-
-
-@dataclass(frozen=True)
-class Begun:
-    """What was read of a table already: the rows above are whole lines."""
-
-    form: Form
-    names: list[str]
-    row: int  # the last one that was read
-    begin: bytes = field(repr=False)
 
 
 @contextmanager

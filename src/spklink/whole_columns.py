@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,22 +50,22 @@ class Whole:
         return stripped(self.columns[name])
 
 
-def whole_columns(content: Content, wanted: Iterable[str]) -> Whole | None:
-    """These columns of a table; None where it is small or has to be read row by row."""
+def whole_columns(content: Content, wanted: Sequence[str] | None) -> Whole | None:
+    """These columns of a table, or all; None where it is small or has to be read row by row."""
     if len(content.data) < LEAST:
         return None
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())  # others keep what is freed: a quarter more in all
     if content.form.kind == TEXT:
-        return _of_text(content, list(wanted))
-    return _of_parquet(content, list(wanted)) if content.form.kind == PARQUET else None
+        return _of_text(content, wanted)
+    return _of_parquet(content, wanted) if content.form.kind == PARQUET else None
 
 
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _of_text(content: Content, wanted: list[str]) -> Whole | None:
+def _of_text(content: Content, wanted: Sequence[str] | None) -> Whole | None:
     form, data = content.form, _as_utf_8(content)
     if data is None:
         return None
@@ -84,7 +84,7 @@ def _of_text(content: Content, wanted: list[str]) -> Whole | None:
         return None
     theirs = [name.strip() for name in theirs]
     names, places = _renamed(theirs, content)
-    at = [names.index(name) for name in wanted if name in names]
+    at = [names.index(name) for name in wanted or names if name in names]
     if len(theirs) < 2 or len(set(names)) < len(names) or max(map(len, places)) > 2:
         return None
     used = sorted({k for n in at for k in places[n]})
@@ -226,7 +226,7 @@ def _with_points(column: Column) -> Column:
 # --- Parquet --------------------------------------------------------------------------------------
 
 
-def _of_parquet(content: Content, wanted: list[str]) -> Whole | None:
+def _of_parquet(content: Content, wanted: Sequence[str] | None) -> Whole | None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -234,7 +234,7 @@ def _of_parquet(content: Content, wanted: list[str]) -> Whole | None:
         opened = parquet.ParquetFile(pa.BufferReader(content.data))
         theirs = [name.strip() for name in opened.schema_arrow.names]
         names, places = _renamed(theirs, content)
-        at = [names.index(name) for name in wanted if name in names]
+        at = [names.index(name) for name in wanted or names if name in names]
         used = sorted({k for n in at for k in places[n]})
         if len(set(names)) < len(names) or max(map(len, places)) > 2 or not used:
             return None

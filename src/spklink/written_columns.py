@@ -12,7 +12,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from spklink.texts import Texts
 
 Cells = Sequence[Any]
 AT_ONCE = 100_000  # rows
-SPECIAL = (b",", b'"', b"\n", b"\r", b" ")  # letters for which a cell may need quotes
+SPECIAL = (b",", b'"', b"\n", b"\r")  # letters for which a cell may need quotes
 NEARLY = 1.0 - 1e-9  # ten digits of what is between here and 1 may be 1
 FEW = 10_000  # rows that are written one by one, without pyarrow
 
@@ -120,6 +120,18 @@ def write_columns(
     if len(columns[0]) <= FEW:
         write_csv(path, names, rows_of(columns), safe=safe)
         return
+    with replacing(path) as file:
+        _put(file, names, columns, safe=safe)
+
+
+def columns_bytes(names: Sequence[str], columns: Sequence[Column]) -> bytes:
+    """The content of such a file."""
+    file = io.BytesIO()
+    _put(file, names, columns, safe=False)
+    return file.getvalue()
+
+
+def _put(file: BinaryIO, names: Sequence[str], columns: Sequence[Column], *, safe: bool) -> None:
     import pyarrow as pa
     from pyarrow import compute
 
@@ -129,15 +141,14 @@ def write_columns(
     ]
     made[-1] = Texts.of(f"{cell}\n" for cell in made[-1])
     arrays, comma = [one.arrow() for one in made], pa.scalar(",", pa.large_string())
-    with replacing(path) as file:
-        file.write(_line(names).encode())
-        for first in range(0, len(columns[0]), AT_ONCE):
-            parts = [
-                cells.take(pa.array(column.which[first : first + AT_ONCE]))
-                for cells, column in zip(arrays, columns, strict=True)
-            ]
-            lines = compute.binary_join_element_wise(*parts, comma)
-            file.write(Texts.of_arrow(lines).data)
+    file.write(_line(names).encode())
+    for first in range(0, len(columns[0]), AT_ONCE):
+        parts = [
+            cells.take(pa.array(column.which[first : first + AT_ONCE]))
+            for cells, column in zip(arrays, columns, strict=True)
+        ]
+        lines = compute.binary_join_element_wise(*parts, comma)
+        file.write(Texts.of_arrow(lines).data)
 
 
 def _texts(cells: Cells, *, safe: bool) -> Texts:

@@ -12,6 +12,7 @@ those with someone else, only the statements themselves are kept (`Said`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,9 +21,17 @@ from numpy.typing import NDArray
 from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
+from spklink.database.many_labels import read_many
 from spklink.database.sides import exchanged, speakers_on
 from spklink.errors import Problems, problems_in
-from spklink.tables import Header, Table, open_table, require_columns, wrong_length
+from spklink.tables import (
+    Header,
+    Table,
+    open_table,
+    read_table,
+    require_columns,
+    wrong_length,
+)
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,7 +47,7 @@ class Said:
     track: Ints  # (N,) from 0
     person: Ints  # (N,) index into `speakers`, STRANGER for whoever is not listed there
     probability: Floats  # (N,)
-    names: list[str]  # (N,) as they are written, also of people who are not listed
+    names: Sequence[str]  # (N,) as they are written, also of people who are not listed
     heard: frozenset[int] = frozenset()  # conversations that somebody listened to: beyond doubt
 
     def __len__(self) -> int:
@@ -115,6 +124,9 @@ class _Reader:
         self.first_row: dict[int, int] = {}
 
     def read(self, table: Table) -> Labels:
+        table = read_table(table, "labels")
+        if (many := read_many(table, self.conversations, every=self.evidence)) is not None:
+            return Labels(many.exchanged, many.foreign, Said(*many.said))
         problems = Problems()
         with open_table(table, "labels") as (header, rows):
             channel = (

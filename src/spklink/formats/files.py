@@ -17,7 +17,7 @@ from spklink.formats import csv_vectors
 from spklink.formats.keys import Keys
 from spklink.formats.vectors import Block, Collector, Room, Vectors
 from spklink.streams import ZIP, Stream
-from spklink.tables import OpenFile
+from spklink.table_forms import OpenFile
 
 FORMATS = (".npz", ".csv", ".parquet", ".ark", ".scp", ".txt")
 PARQUET = b"PAR1"  # how such files begin

@@ -158,11 +158,16 @@ def in_words(cost: dict[str, Any]) -> list[str]:
     if cost["summed"]:
         who = counted(cost["summed"], "person", several="people")
         pairs += f", and {who} with more than {cost['most_listed']} calls, whose pairs are summed"
+    memory = f"{_memory(cost['memory_mb'])}{_beyond(cost)}"
     if not cost["recordings"]:
-        memory = f"{_memory(cost['memory_mb'])}{_beyond(cost)}"
         return [f"{pairs}; with vectors or scores from elsewhere {memory}"]
     if cost["minutes"] is None:
-        return [f"{pairs}; how long it would take is not known: no recording can be opened"]
+        return [
+            f"{pairs}; how long it would take is not known: no recording can be opened",
+            f"linking would need {memory}",
+        ]
+    if cost.get("opened", cost["recordings"]) < cost["recordings"]:
+        pairs += f"; {cost['opened']:,} of the recordings were opened"
     hands = "1 core" if cost["workers"] == 1 else f"{cost['workers']} cores"
     return [
         f"{cost['hours']:.1f} hours of recordings, {pairs}",

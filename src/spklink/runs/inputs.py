@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spklink.columns import Columns
+from spklink.file_names import joined, led
 from spklink.options import relative
 from spklink.sound.places import is_remote
 from spklink.streams import Stream
@@ -23,6 +26,9 @@ from spklink.tables import (
     plain_bytes,
     read_table,
 )
+from spklink.texts import Texts
+from spklink.whole_columns import Whole, divided, whole_columns
+from spklink.written_columns import Column, columns_bytes
 
 TRANSCRIPTS = ("turns", "tracks")  # need not be tables
 TABLES = ("", ".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".parquet", ".jsonl", ".json")
@@ -122,6 +128,8 @@ def read_inputs(
 def seen_from(table: Content, folder: Path) -> bytes:
     """A table of conversations whose paths of recordings lead to them from another folder."""
     home = table.path.parent if table.file else Path()
+    if (many := whole_columns(table, None)) is not None:
+        return _many_seen_from(many, home, folder)
     with open_table(table) as (header, rows):
         at = header.column("audio")
         if at < 0:
@@ -132,6 +140,18 @@ def seen_from(table: Content, folder: Path) -> bytes:
             there = [_from_folder(home, name, folder) if name else "" for name in files]
             fields[at] = SEPARATOR.join(there)
         return csv_bytes(header.names, kept)
+
+
+def _many_seen_from(table: Whole, home: Path, folder: Path) -> bytes:
+    """The same by columns: the way to a folder is worked out once for all that is in it."""
+    names, columns = table.header.names, dict(table.columns)
+    if "audio" in names:
+        files, counts = divided(table.column("audio"))
+        there = Texts.of_arrow(files)
+        moved = led(there, lambda name: _from_folder(home, name, folder), folder)
+        columns["audio"] = joined(moved, counts).arrow()
+    rows = np.arange(table.count)
+    return columns_bytes(names, [Column(Texts.of_arrow(columns[n]), rows) for n in names])
 
 
 def _from_folder(home: Path, name: str, folder: Path) -> str:

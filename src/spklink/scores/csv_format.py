@@ -15,8 +15,8 @@ from spklink.database.sides import NO_TRACK, SideFinder
 from spklink.errors import SpklinkError
 from spklink.scores.files import CHUNK, COLUMNS, Collector
 from spklink.table_blocks import Blocks
-from spklink.table_forms import PARQUET, Form
-from spklink.tables import Header, OpenFile, Table, open_table, require_columns, wrong_length
+from spklink.table_forms import PARQUET, Form, OpenFile
+from spklink.tables import Header, Table, open_table, require_columns, wrong_length
 from spklink.whole_columns import Whole, as_text
 
 

@@ -33,7 +33,8 @@ from spklink.scores.needed import (
 )
 from spklink.scores.sample import Sampler
 from spklink.streams import ZIP, Stream
-from spklink.tables import OpenFile, write_npz
+from spklink.table_forms import OpenFile
+from spklink.tables import write_npz
 
 Side = tuple[str, int]  # conversation, channel from 1
 Observe = Callable[[Sides, Sides, Floats], None]
@@ -235,7 +236,9 @@ def write_scores(
     write_npz(
         path,
         {
-            "conversation": np.repeat(np.array(conversations.ids, dtype=np.str_), sides.counts),
+            "conversation": np.repeat(
+                np.array(list(conversations.ids), dtype=np.str_), sides.counts
+            ),
             "channel": (sides.position + 1).astype(np.int8),
             "side_1": scores.side_1.astype(np.int32),
             "side_2": scores.side_2.astype(np.int32),

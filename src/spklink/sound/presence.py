@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.file_names import apart
 from spklink.sound.places import is_remote, located, refusal
 from spklink.texts import Texts, coded
 
@@ -61,7 +62,7 @@ def _in_order(found: Reasons) -> Reasons:
 
 def _not_listed(folder: Path, files: Texts) -> Ints:
     """Files that their folder does not list as such, and whatever is elsewhere."""
-    parents, names = _divided(files)
+    parents, names = apart(files)
     which, folders = coded(parents.arrow())
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(folders)))
@@ -80,15 +81,3 @@ def _listed(folder: Path) -> set[str]:
             return {one.name for one in entries if one.is_file()}
     except (OSError, ValueError):
         return set()
-
-
-def _divided(files: Texts) -> tuple[Texts, Texts]:
-    """Folders, with their last stroke, and names in them."""
-    strokes = np.flatnonzero(files.letters == ord("/"))
-    last = np.searchsorted(strokes, files.start[1:]) - 1
-    cut = np.where(last >= 0, strokes[np.maximum(last, 0)] + 1, 0) if len(strokes) else last
-    cut = np.maximum(cut, files.start[:-1])
-    ends = np.empty(2 * len(files) + 1, np.int64)
-    ends[0], ends[1::2], ends[2::2] = 0, cut, files.start[1:]
-    both = Texts(files.data, ends)
-    return both.take(np.arange(0, 2 * len(files), 2)), both.take(np.arange(1, 2 * len(files), 2))

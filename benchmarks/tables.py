@@ -1,0 +1,212 @@
+"""Tables of millions of rows: read, checked, scored and written, each in a process of its own.
+
+    python benchmarks/tables.py [--calls 2000000] [--runs 3] [--what check names scores …]
+
+The table: as many calls as are asked for, a thousand to an agent, customers by telephone number
+(0.7 of them to a call), half of the recordings of the first folder there. `names` is `check` once
+more with names of people in letters instead of numbers; `results` writes assignments of every call
+with as many different probabilities, by columns and row by row; `peers` reads the table with
+pyarrow and, where it is installed, polars. Times are wall-clock from least to most, in a process
+that starts anew each time; memory is its peak. Seconds of the processor tell more where others
+work on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from timing import show
+
+CALLS_OF_AN_AGENT, CUSTOMERS = 1000, 1.3
+FOLDER = 1000  # recordings in one
+FIRST = ("Anna", "Ben", "Carla", "Dirk", "Eva", "Frank", "Gerda", "Hans", "Ines", "Jan", "Karin")
+SYLLABLES = ("ber", "mann", "schu", "ster", "hof", "wein", "kel", "ler", "rich", "gold", "bach")
+
+
+def made(folder: Path, calls: int, *, letters: bool = False) -> Path:
+    """The table, and some of its recordings."""
+    rng = np.random.default_rng(0)
+    agents = max(2, calls // CALLS_OF_AN_AGENT)
+    agent = rng.permutation(np.arange(calls) % agents).tolist()
+    customer = rng.integers(0, int(CUSTOMERS * calls), calls).tolist()
+    turned = (rng.random(calls) < 0.5).tolist()
+    path = folder / ("letters.csv" if letters else "conversations.csv")
+    with path.open("w", encoding="utf-8") as file:
+        file.write("conversation,audio,participants\n")
+        for m, (a, c, t) in enumerate(zip(agent, customer, turned, strict=True)):
+            one, two = f"A{a:04}", _person(c) if letters else f"+49{1510000000 + c}"
+            one, two = (two, one) if t else (one, two)
+            file.write(f"call{m:07},calls/{m // FOLDER:04}/call{m:07}.wav,{one};{two}\n")
+    first = folder / "calls" / "0000"
+    first.mkdir(parents=True, exist_ok=True)
+    for m in range(0, min(FOLDER, calls), 2):
+        (first / f"call{m:07}.wav").touch()
+    return path
+
+
+def _person(number: int) -> str:
+    """A name of letters for every number."""
+    first, rest = FIRST[number % len(FIRST)], number // len(FIRST)
+    parts = []
+    while rest or not parts:
+        rest, k = divmod(rest, len(SYLLABLES))
+        parts.append(SYLLABLES[k])
+    return f"{first} {''.join(parts).title()}"
+
+
+def measured(runs: int, *words: str) -> tuple[str, str, str]:
+    """Wall-clock and seconds of the processor from least to most, and peak memory."""
+    times, cpu, memory, said = list[float](), list[float](), 0.0, ""
+    for _ in range(runs):
+        start = time.perf_counter()
+        done = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+        said = done.communicate()[0]
+        times.append(time.perf_counter() - start)
+        told = json.loads(said.splitlines()[-1])
+        memory = max(memory, float(told["memory"]))
+        cpu.append(float(told["cpu"]))
+    return _range(times), _range(cpu), f"{memory:.0f} MB"
+
+
+def _range(times: list[float]) -> str:
+    return f"{min(times):.1f} to {max(times):.1f} s"
+
+
+def spoken(what: str, *words: str) -> tuple[str, ...]:
+    """The words that run one part of this script."""
+    return (str(Path(__file__).resolve()), "--part", what, *words)
+
+
+def part(what: str, table: Path) -> None:
+    """One measurement, in this process."""
+    found: dict[str, object] = {}
+    if what == "check":
+        from spklink import check
+
+        told = check(table)
+        found = {"speakers": told["speakers"], "side_pairs": told["cost"]["side_pairs"]}
+    elif what == "pyarrow":
+        from pyarrow import csv
+
+        found["rows"] = csv.read_csv(table).num_rows
+    elif what == "polars":
+        import polars
+
+        found["rows"] = polars.read_csv(table).height
+    elif what == "scores":
+        _scores(table)
+    else:
+        _results(table, by_rows=what == "rows")
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    found |= {"memory": used.ru_maxrss / 1000, "cpu": used.ru_utime + used.ru_stime}
+    print(json.dumps(found))
+
+
+def _scores(path: Path) -> None:
+    from spklink.database.conversations import make_conversations
+    from spklink.database.links import find_links
+    from spklink.scores.files import read_all_scores
+
+    calls = ((f"call{m:07}", f"a{m}", f"b{m}") for m in range(20_000))
+    table = make_conversations(calls)
+    read_all_scores(path, table, find_links(table), lambda one, two, score: None)
+
+
+def made_scores(folder: Path, rows: int) -> Path:
+    """Scores of two sides each, by chance."""
+    rng, path = np.random.default_rng(0), folder / "scores.csv"
+    one, two = (rng.integers(0, 20_000, rows).tolist() for _ in range(2))
+    with path.open("w") as file:
+        file.write("conversation_1,channel_1,conversation_2,channel_2,score\n")
+        for a, b, score in zip(one, two, rng.normal(size=rows).tolist(), strict=True):
+            file.write(f"call{a:07},{1 + a % 2},call{b:07},{1 + b % 2},{score}\n")
+    return path
+
+
+def _results(path: Path, *, by_rows: bool) -> None:
+    from spklink.database.conversations import read_conversations
+    from spklink.runs.rows import ASSIGNMENTS, DECISIONS
+    from spklink.tables import write_csv
+    from spklink.written_columns import Column, probabilities, rows_of, whole_numbers, write_columns
+
+    table = read_conversations(path)
+    calls, rng = table.sides.conversation, np.random.default_rng(0)
+    chance = 1.0 - 0.5 * rng.random(len(table)) ** 8
+    middle, low, high = probabilities(chance, chance - 1e-4, np.minimum(chance + 1e-4, 1.0))
+    same = np.zeros(len(calls), np.int64)
+    columns = [
+        *(Column(table.ids, calls), whole_numbers(table.sides.position + 1)),
+        *(Column(table.speakers, table.people), middle.of(calls), whole_numbers(same + 1)),
+        *(low.of(calls), high.of(calls), Column(["estimated"], same), Column(["inferred"], same)),
+        Column(DECISIONS, same),
+    ]
+    out = path.parent / "assignments.csv"
+    if by_rows:
+        write_csv(out, ASSIGNMENTS, rows_of(columns))
+    else:
+        write_columns(out, ASSIGNMENTS, columns)
+
+
+def processor() -> str:
+    """What it runs on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor()
+    return f"{name}, {os.cpu_count()} cores"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=2_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    every = ("check", "names", "scores", "results", "peers")
+    parser.add_argument("--what", nargs="+", choices=every, default=every)
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    given, rest = parser.parse_known_args()
+    if given.part:
+        part(given.part, Path(rest[0]))
+        return
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        table = made(folder, given.calls)
+        asked: list[tuple[str, tuple[str, ...]]] = []
+        if "check" in given.what:
+            asked.append((f"check, {given.calls:,} rows", spoken("check", str(table))))
+        if "names" in given.what:
+            letters = made(folder, given.calls, letters=True)
+            asked.append(("check, names in letters", spoken("check", str(letters))))
+        if "scores" in given.what:
+            scores = made_scores(folder, given.calls)
+            asked.append((f"{given.calls:,} scores read", spoken("scores", str(scores))))
+        if "results" in given.what:
+            asked.append(("results by columns", spoken("columns", str(table))))
+            asked.append(("the same row by row", spoken("rows", str(table))))
+        if "peers" in given.what:
+            asked.append(("the table by pyarrow alone", spoken("pyarrow", str(table))))
+            try:
+                import polars  # noqa: F401
+
+                asked.append(("the table by polars alone", spoken("polars", str(table))))
+            except ImportError:
+                print("polars is not installed")
+        for title, words in asked:
+            rows.append((title, *measured(given.runs, *words)))
+    show(f"Tables ({processor()})", ["", "wall-clock", "processor", "peak memory"], rows)
+
+
+if __name__ == "__main__":
+    main()

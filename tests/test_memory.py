@@ -48,21 +48,13 @@ def test_a_container_with_less_is_seen(tmp_path, monkeypatch):
     assert memory.machine_memory() == GB
 
 
-def test_what_needs_more_is_refused_with_the_remedy():
-    Memory(1.0).refuse_beyond(pairs=1_000_000, sides=1000)
-    with pytest.raises(SpklinkError, match=r"20,000,000 side pairs.*allow more"):
-        Memory(1.0).refuse_beyond(pairs=20_000_000, sides=1000)
-    with pytest.raises(SpklinkError, match=r"--budget-gb 0.2: a run needs 0.5 GB"):
-        Memory(0.2).refuse_beyond(pairs=1, sides=1)
-
-
-def test_a_run_refuses_before_it_listens(tmp_path):
-    rows = [(f"c{k}", f"{k}.wav", f"a;b{k}") for k in range(1500)]
-    table = [dict(zip(("conversation", "audio", "participants"), row, strict=True)) for row in rows]
-    with pytest.raises(SpklinkError, match="side pairs are compared"):
-        spklink.link(table, budget_gb=0.6)  # no such recordings: nothing was opened
-    with pytest.raises(SpklinkError, match=r"needs 0\.5 GB"):
-        spklink.link(table[:3], budget_gb=0.3)
+def test_a_run_refuses_before_it_begins():
+    rows = [{"conversation": f"c{k}", "participants": f"a;b{k}"} for k in range(1500)]
+    with pytest.raises(SpklinkError, match=r"--budget-gb allows 0\.6; .*'a' has 1,500.*allow more"):
+        spklink.assign(rows, lambda one, two: 1 / 0, budget_gb=0.6)  # no score was asked for
+    for run in (spklink.assign, lambda table, _, **how: spklink.link(table, **how)):
+        with pytest.raises(SpklinkError, match=r"a run needs 0\.5 GB at least"):
+            run(rows[:3], lambda one, two: 1 / 0, budget_gb=0.3)
 
 
 def test_a_limit_ends_where_it_ends():

@@ -74,16 +74,9 @@ class Memory:
                 "for the libraries it is made of"
             )
 
-    def refuse_beyond(self, pairs: int, sides: int) -> None:
-        """An error where the table alone asks for more."""
-        self.refuse_less()
-        needed = BASE + (PER_PAIR * pairs + PER_SIDE * sides) / GB
-        if needed > self.gigabytes:
-            raise SpklinkError(
-                f"linking {sides:,} sides needs about {needed:,.1f} GB, more than --budget-gb "
-                f"{self.gigabytes:g}: {pairs:,} side pairs are compared; allow more, link part of "
-                "the calls, or divide them by a column group"
-            )
+    def needed(self, pairs: int, sides: int) -> float:
+        """Gigabytes that a table of so many asks for, whatever is kept on disk."""
+        return BASE + (PER_PAIR * pairs + PER_SIDE * sides) / GB
 
 
 _NOW: ContextVar[Memory | None] = ContextVar("memory", default=None)

@@ -13,7 +13,7 @@ from spklink.database.conversations import Conversations, read_conversations, wi
 from spklink.database.labels import Labels, read_known
 from spklink.database.links import find_links
 from spklink.errors import check_folder
-from spklink.memory import Memory
+from spklink.memory import limited_to
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
@@ -66,8 +66,8 @@ def assign(
         conversations = read_conversations(inputs.table("conversations"))
         conversations = with_splits(conversations, asked["split_speakers"])
         known = read_known_channels(inputs, conversations)
-    evidence = read_evidence(conversations, scores, weight or choice.rule(), known, stages)
-    Memory(asked["budget_gb"]).refuse_beyond(len(evidence.scores.needed), len(conversations.sides))
+    with limited_to(asked["budget_gb"]):
+        evidence = read_evidence(conversations, scores, weight or choice.rule(), known, stages)
     evidence = evidence.with_cues(
         [c.terms(conversations) for c in given_cues(inputs, conversations)]
     )
@@ -99,7 +99,7 @@ def read_evidence(
     """The scores that are needed, read and checked."""
     with stages.stage("reading the scores"):
         if not weight.consecutive:
-            refuse_beyond_memory(conversations, heard=False)
+            refuse_beyond_memory(conversations)
         links = find_links(conversations, consecutive=weight.consecutive)
         found = read_scores(scores, conversations, links)
     return Evidence(conversations, links, found, weight, known)

@@ -7,7 +7,6 @@ recordings is read from headers; of many recordings some are looked at, spread o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from spklink.database.frequent import Frequent, find_frequent
 from spklink.database.links import speaker_nodes
 from spklink.database.sides import TWO, two_each
 from spklink.errors import SpklinkError
+from spklink.memory import GB, machine_memory, now
 from spklink.sound.places import located, refusal
 from spklink.threads import cores
 from spklink.words import counted
@@ -101,30 +101,28 @@ def memory_of(sides: int, pairs: int, *, heard: bool = True) -> float:
     return BASE + (SIDE_MB if heard else VECTOR_MB) * sides + PAIR_MB * pairs
 
 
-def refuse_beyond_memory(
-    table: Conversations, frequent: Frequent | None = None, *, heard: bool = True
-) -> None:
-    """An error before any work where even the least that it may need is more than there is."""
-    sides, pairs, there = len(table.sides), side_pairs(table, frequent), machine_memory()
-    least = memory_of(sides, pairs, heard=heard) / SPREAD / 1024.0
-    if there is None or least <= there / 2**30:
+def refuse_beyond_memory(table: Conversations, frequent: Frequent | None = None) -> None:
+    """An error before any work where the table alone asks for more than the run may hold."""
+    sides, pairs, allowed = len(table.sides), side_pairs(table, frequent), now()
+    allowed.refuse_less()
+    needed, there = allowed.needed(pairs, sides), machine_memory()
+    scarce = there is not None and there < allowed.gigabytes * GB
+    limit = there / GB if there is not None and scarce else allowed.gigabytes
+    if needed <= limit:
         return
     calls = np.bincount(table.people, minlength=1)
     most = int(calls.argmax())
-    raise SpklinkError(
-        f"{table.path}: {sides:,} sides and {pairs:,} side pairs need {least:,.0f} GB of memory or "
-        f"more, and this machine has {there / 2**30:,.0f} GB; most pairs are those of people with "
-        f"very many calls ({table.speakers[most]!r} has {calls[most]:,}): divide the calls by a "
-        "column group, link part of them, or take a larger machine"
+    has, more = (
+        (f"this machine has {limit:,.0f} GB", "take a larger machine")
+        if scarce
+        else (f"--budget-gb allows {limit:g}", "allow more")
     )
-
-
-def machine_memory() -> int | None:
-    """Bytes that there are; None where the system does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    raise SpklinkError(
+        f"{table.path}: {sides:,} sides and {pairs:,} side pairs need about {needed:,.1f} GB of "
+        f"memory, and {has}; most pairs are those of people with very many calls "
+        f"({table.speakers[most]!r} has {calls[most]:,}): divide the calls by a column group, link "
+        f"part of them, or {more}"
+    )
 
 
 def cost_of(table: Conversations, workers: int | None = None) -> dict[str, Any]:

@@ -30,12 +30,12 @@ from spklink.database.conversations import Conversations, read_conversations, wi
 from spklink.database.enrolment import with_enrolment
 from spklink.database.frequent import Frequent, find_frequent
 from spklink.database.labels import Labels, read_claims, read_key
-from spklink.database.links import Links, find_links, pair_starts
+from spklink.database.links import Links, find_links
 from spklink.database.segments import read_tracks
 from spklink.database.sides import vague
 from spklink.errors import SpklinkError, check_folder
 from spklink.formats.turns import read_turns
-from spklink.memory import limited_to, now
+from spklink.memory import limited_to
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import Weight, asked_weight
 from spklink.posterior.list_errors import asked_rate
@@ -223,11 +223,8 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     if len(frequent):
         plan = replace(plan, choice=plan.choice.straight())
     if not consecutive:
-        given = asked["embeddings"] is not None or asked["scores"] is not None
-        refuse_beyond_memory(case.conversations, frequent, heard=not given)
+        refuse_beyond_memory(case.conversations, frequent)
     links = find_links(case.conversations, consecutive=consecutive, without=frequent.person)
-    sides = case.conversations.sides
-    now().refuse_beyond(int(pair_starts(links, sides)[-1]), len(sides))
     source = _source(case, plan, links, cache, asked, stages)
     sound = source.sound
     if sound.known_seconds() is None:

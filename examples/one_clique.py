@@ -51,7 +51,7 @@ def without_folds(data: Database, pairs, same: np.ndarray, back_end: str):
     every = np.arange(len(units))
     reduced = link_wccn.principal_components(lambda sides: units[sides], usable, 0, every)
     scatter = link_wccn.within_scatter(reduced, one, two, same)
-    terms = link_wccn.compared(back_end, reduced, scatter, usable)
+    terms = link_wccn.compared(back_end, reduced, scatter, usable).terms(reduced)
     fitted = normalise.fit(terms.table, data.people, usable, seed=0)
 
     def scores(one, two):

@@ -132,6 +132,20 @@ DemoOut = Annotated[
         flags=("--out", "-o"),
     ),
 ]
+WatchedSource = Annotated[
+    Path,
+    Option(
+        "Table of conversations that grows, or folder into which recordings come.",
+        file=True,
+        argument="TABLE_OR_FOLDER",
+    ),
+]
+Every = Annotated[float, Option("Look for something new so often, in seconds.", 10.0, least=0.1)]
+Rest = Annotated[
+    float,
+    Option("A file is whole when nobody has written to it for so many seconds.", 3.0, least=0.0),
+]
+Once = Annotated[bool, Option("Link what is there and end: for cron.", False)]
 Json = Annotated[bool, Option("Print JSON for machines.", False, flags=("--json",))]
 
 BACK_ENDS = ("auto", "cosine", "wccn", "plda")
@@ -322,6 +336,7 @@ COMMANDS: dict[str, type] = {
     "init": InitOptions,
     "assign": AssignOptions,
     "link": LinkOptions,
+    "watch": LinkOptions,
     "partition": PartitionOptions,
     "compare": CompareOptions,
     "calibrate": CalibrateOptions,

@@ -63,7 +63,9 @@ Components = Annotated[
     int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
 ]
 Cache = Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
-Retrain = Annotated[bool, Option("Train anew on the calls as they are now.", False)]
+Retrain = Annotated[
+    bool, Option("Learn everything anew from the calls as they are now.", False, matters=False)
+]
 Report = Annotated[
     bool, Option("Write OUT/report.html too.", True, flags=("--report/--no-report",))
 ]

@@ -90,8 +90,8 @@ def test_arrays_that_change_while_they_are_read_are_refused(tmp_path):
 
 
 def test_link_reads_its_key_once(files, monkeypatch):
-    from spklink.runs import link as runs
-    from spklink.runs.link import Case, Plan
+    from spklink.runs import case as runs
+    from spklink.runs.case import Case, Plan
     from spklink.settings import LinkOptions, resolved
 
     asked = resolved(LinkOptions, {"key": files / "key.csv"})

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spklink import find_cliques, read_conversations
+from spklink.database.cliques import inseparable
 from spklink.database.conversations import make_conversations
 from spklink.database.links import find_links
 
@@ -47,6 +48,18 @@ def test_components_against_flooding(calls):
         assert cliques.speakers[k] == len(people)
         assert cliques.resolvable[k] == (len(people) > 2)
     assert cliques.attainable_bits() == sum(not r for r in cliques.resolvable)
+
+
+@given(calls_strategy)
+def test_who_is_never_apart_against_sets_of_calls(calls):
+    table = named(calls)
+    where = {who: {m for m, call in enumerate(calls) if who in call} for who in PEOPLE}
+    expected = [
+        any(where[who] == where[other] for other in PEOPLE if other != who)
+        for call in calls
+        for who in call
+    ]
+    assert inseparable(table).tolist() == expected
 
 
 @given(calls_strategy)

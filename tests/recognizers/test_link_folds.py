@@ -110,7 +110,8 @@ def test_noise_teaches_nothing_about_itself_in_one_clique(back_end):
     scatter = link_wccn.within_scatter(
         reduced, *link_wccn.candidate_sides(links, table.sides), same
     )
-    itself = link_wccn.compared(back_end, reduced, scatter, usable).pairs(one, two)
+    learned = link_wccn.compared(back_end, reduced, scatter, usable)
+    itself = learned.terms(reduced).pairs(one, two)
     assert eer(itself, speaker, one, two) < honest - (0.05 if back_end == "plda" else 0.0)
 
 

@@ -105,7 +105,7 @@ def test_covariance_against_the_definition():
     one, two = link_wccn.candidate_sides(links, table.sides)
     found = link_wccn.within_covariance(x, one, two, weight)
     assert np.allclose(found, expected)
-    white = link_wccn.whitened(x, expected, np.ones(len(x), bool))
+    white = link_wccn.whitening(expected, x).terms(x).unit
     assert np.allclose(np.linalg.norm(white, axis=1), 1.0)
 
 

@@ -42,7 +42,7 @@ def test_defaults_need_no_words():
         ({"known": "known.csv"}, "--known ../known.csv"),
         ({"key": "my key.csv"}, "--key '../my key.csv'"),
         ({"on_bad_audio": "skip"}, "--on-bad-audio skip"),
-        ({"all_pairs": True, "retrain": True}, "--all-pairs --retrain"),
+        ({"all_pairs": True, "retrain": True}, "--all-pairs"),  # as a run without a past
         ({"cache": "results/cache"}, "--cache cache"),
         ({"calibration": "c.json", "kind": "lr"}, "--calibration ../c.json --kind lr"),
         ({"calibration": "none"}, "--calibration none"),
@@ -83,9 +83,20 @@ def test_a_recognizer_of_fewer_calls_is_told():
     ]
 
 
-def test_retraining_is_told():
-    (told,) = notes(run_json("link", retrain=True))[1:]
-    assert "trained anew on 420 of 420 recordings (--retrain)" in told
+def test_a_model_that_has_not_seen_every_call_is_named():
+    run, learned = run_json("link"), {"conversations": 400, "sides": 800, "usable_sides": 800}
+    run["model"] = {
+        "name": "0123",
+        "learned_on": learned,
+        "new": 0,
+        "made_by": "spklink 1",
+        "why": "",
+    }
+    assert len(notes(run)) == 1
+    run["model"]["new"] = 20
+    (told,) = notes(run)[1:]
+    assert "model 0123" in told
+    assert "learned on 400 conversations by spklink 1; 20 came later" in told
 
 
 def test_other_speech_does_not_make_it_independent_of_the_cache():

@@ -29,6 +29,11 @@ EXAMPLES: dict[Callable[..., Any], list[str]] = {  # every command; `parser` has
         "spklink link conversations.csv -o results --claimed claimed.csv",
         "spklink link --corpus cgn:/data/CGN --component c -o results",
     ],
+    runs.watch: [
+        "spklink watch conversations.csv -o results --no-report",
+        "spklink watch recordings --audio '{caller}_{callee}_{date}.wav' -o results --json",
+        "spklink watch conversations.csv -o results --once",
+    ],
     runs.partition: [
         "spklink partition conversations.csv -o who",
         "spklink partition conversations.csv --scores scores.csv --speakers 12 -o who",

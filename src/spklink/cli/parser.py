@@ -17,7 +17,7 @@ LOG = "--log"  # the same with a file
 EVERYWHERE = "With every command: --quiet, --verbose, --log FILE, --debug (spklink --help)."
 SECTIONS = {
     "The job": ("init", "check", "link", "review", "export"),
-    "More of it": ("queue", "decisions", "report", "assign", "partition", "recognizers"),
+    "More of it": ("watch", "queue", "decisions", "report", "assign", "partition", "recognizers"),
     "How good it is": ("evaluate", "detect", "calibrate", "compare", "paper", "entropy"),
     "To try and to set up": ("demo", "simulate", "completion"),
 }

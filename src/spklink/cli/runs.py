@@ -1,4 +1,4 @@
-"""Commands that do the work: link, assign, partition, compare, calibrate, demo.
+"""Commands that do the work: link, watch, assign, partition, compare, calibrate, demo.
 
 Each checks where its results go before it begins, calls one function of the library, and shows
 what came out. What their options are is written in `settings`.
@@ -7,9 +7,9 @@ what came out. What their options are is written in `settings`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from spklink.cli.app import FINE, PROBLEMS
+from spklink.cli.app import FINE, PROBLEMS, WRONG_INPUT
 from spklink.errors import SpklinkError, check_file, check_folder
 from spklink.settings import (
     AssignOptions,
@@ -17,15 +17,22 @@ from spklink.settings import (
     CompareOptions,
     DemoOptions,
     DemoOut,
+    Every,
     Json,
     LinkOptions,
+    Once,
     Out,
     OutFile,
     PartitionOptions,
+    Rest,
     Scores,
     Table,
+    WatchedSource,
 )
 from spklink.table_options import Component, Corpus, OptionalTable
+
+if TYPE_CHECKING:
+    from spklink.runs.result import Result
 
 BAD_AUDIO = "bad audio"  # a side that was not used, in sides.csv
 
@@ -66,16 +73,18 @@ def link(
     check_folder(out)
     from spklink.cli import measures, show, summaries
     from spklink.cli.asking import asked_table
-    from spklink.report.write import write_report
     from spklink.runs.link import link as run
-    from spklink.runs.measure import evaluate
 
     table, options = _with_corpus(table, corpus, component, out, options)
     people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
         found = run(people, out, stages=stages, **options)
         key = found.inputs.table("key")  # as it was read: it may have come through a pipe
-        measured = None if key is None else evaluate(found, key, stages=stages)
+        measured = None
+        if key is not None:
+            from spklink.runs.measure import evaluate
+
+            measured = evaluate(found, key, stages=stages)
     if as_json:
         evaluation = measured.as_json() if measured else None
         more = {"notes": found.notes, "out": str(out), "evaluation": evaluation}
@@ -85,6 +94,8 @@ def link(
         if measured is not None:
             measures.evaluation(measured)
     if options["report"]:  # last, so that whatever goes wrong here comes after the results
+        from spklink.report.write import write_report
+
         with show.stages_on_stderr() as stages:
             page = write_report(
                 out,
@@ -98,6 +109,61 @@ def link(
             show.text(f"report: {page}")
     bad = found.listening is not None and BAD_AUDIO in found.listening.speech.marks
     return PROBLEMS if bad else FINE
+
+
+def watch(
+    source: WatchedSource,
+    out: Out,
+    *,
+    every: Every = 10.0,
+    rest: Rest = 3.0,
+    once: Once = False,
+    as_json: Json = False,
+    **options: Unpack[LinkOptions],
+) -> int:
+    """Link calls as they arrive.
+
+    Looks at a table or a folder again and again, and links what is new and whole. Ctrl-C ends it;
+    the same command goes on where it was."""
+    check_folder(out)
+    from spklink.cli import show
+    from spklink.cli.talk import TALK
+    from spklink.runs.watch import watch as run
+
+    _end_politely()
+    code = FINE
+    with show.stages_on_stderr() as stages:
+        for one in run(source, out, options, every=every, rest=rest, once=once, stages=stages):
+            if as_json:
+                show.json_line(one.as_json())
+            else:
+                show.text(one.line())
+            TALK.note(one.line())
+            if one.result is not None and options["report"]:
+                _report_of(one.result, out)
+            code = WRONG_INPUT if one.error else PROBLEMS if one.bad else FINE
+    return code
+
+
+def _end_politely() -> None:
+    """Being asked to end is as good as Ctrl-C."""
+    import signal
+
+    def end(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def _report_of(found: Result, out: Path) -> None:
+    """The page; whatever goes wrong with it, the results are there."""
+    from spklink.cli import show
+    from spklink.report.write import write_report
+
+    try:
+        write_report(out, result=found, claimed=found.inputs.table("claimed"))
+    except (SpklinkError, OSError) as error:
+        show.progress_line(f"report: {error}")
 
 
 def _with_corpus(

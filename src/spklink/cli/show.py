@@ -63,6 +63,13 @@ def as_json(value: Any) -> None:
     text_as_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def json_line(value: Any) -> None:
+    """The same on one line, at once: somebody reads along."""
+    import json
+
+    print(printable_json(json.dumps(value, ensure_ascii=False, allow_nan=False)), flush=True)
+
+
 def text_as_json(text: str) -> None:
     """JSON that is made already; JSON itself would leave some control characters as they are."""
     print(printable_json(text))

@@ -33,11 +33,16 @@ SIDE = re.compile(
 NAMED = 3  # files that a note names
 
 
-def read(folder: Path, pattern: str | None) -> Corpus:
-    """A first table of all recordings below a folder."""
+def recordings(folder: Path) -> list[Path]:
+    """All recordings below a folder."""
     if not folder.is_dir():
         raise SpklinkError(f"{folder}: not a folder; give one with recordings")
-    files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in ENDINGS and p.is_file())
+    return sorted(p for p in folder.rglob("*") if p.suffix.lower() in ENDINGS and p.is_file())
+
+
+def read(folder: Path, pattern: str | None, files: list[Path] | None = None) -> Corpus:
+    """A first table of all recordings below a folder, or of these files of it."""
+    files = recordings(folder) if files is None else files
     if not files:
         raise SpklinkError(f"{folder}: no recordings below it ({', '.join(sorted(ENDINGS))})")
     return _by_pattern(folder, files, pattern) if pattern else _by_side(folder, files)

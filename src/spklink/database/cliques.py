@@ -79,14 +79,34 @@ def _all_alike(
 def inseparable(conversations: Conversations) -> NDArray[np.bool_]:
     """(entries of the lists,) people who are listed wherever another is, as surely, and nowhere
     else: no voice tells the two apart."""
-    people = speaker_nodes(conversations)
-    order = np.argsort(people, kind="stable")
-    ends = np.cumsum(np.bincount(people))
-    where = np.rec.fromarrays([conversations.listing.conversation, conversations.presence])[order]
-    lists = [where[a:b].tobytes() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-    times = Counter(lists)
-    found = np.array([times[one] > 1 for one in lists], np.bool_)[people]
-    return np.asarray(found & ~conversations.candidate)
+    people, call = speaker_nodes(conversations), conversations.listing.conversation
+    perhaps = _as_often(people, call)
+    chosen = np.flatnonzero(perhaps[people]) if len(people) else people
+    found = np.zeros(len(perhaps), np.bool_)
+    if len(chosen):
+        order = chosen[np.argsort(people[chosen], kind="stable")]
+        where = np.rec.fromarrays([call, conversations.presence])[order]
+        who, start = np.unique(people[order], return_index=True)
+        ends = [*start[1:].tolist(), len(order)]
+        lists = [where[a:b].tobytes() for a, b in zip(start.tolist(), ends, strict=True)]
+        times = Counter(lists)
+        found[who] = [times[one] > 1 for one in lists]
+    return np.asarray(found[people] & ~conversations.candidate)
+
+
+def _as_often(people: NDArray[np.int64], call: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(people,) those who are listed as often as another, from the same conversation on and up to
+    the same: nobody else can be inseparable from somebody."""
+    count = int(people.max(initial=-1)) + 1
+    times, first, last = np.bincount(people, minlength=count), *np.zeros((2, count), np.int64)
+    first += len(call)
+    np.minimum.at(first, people, call)
+    np.maximum.at(last, people, call)
+    order = np.lexsort([last, first, times])
+    same = (np.diff(np.stack([last, first, times])[:, order]) == 0).all(axis=0)
+    found = np.zeros(count, np.bool_)
+    found[order[1:][same]] = found[order[:-1][same]] = True
+    return found
 
 
 def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArray[np.int32]:

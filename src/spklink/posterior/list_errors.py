@@ -8,8 +8,9 @@ other call could contradict say nothing either way, and do not count in the inte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,18 @@ class Rate:
     estimated: bool
     absences: float = 0.0  # expected
     listings: float = 0.0  # that voices say something about
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Rate:
+        """What `as_json` said."""
+        return cls(
+            value=said["rate"],
+            low=said["low"],
+            high=said["high"],
+            estimated=said["estimated"],
+            absences=said["expected_absences"],
+            listings=said["informative_listings"],
+        )
 
     def as_json(self) -> dict[str, float | bool]:
         return {

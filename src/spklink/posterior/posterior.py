@@ -182,7 +182,7 @@ class Posterior:
             CLIQUES: np.flatnonzero(touched),
         }
         arrays = {}
-        for name, kind in _KIND.items():
+        for name, kind in KIND.items():
             arrays[name] = getattr(self, name).copy()
             arrays[name][where[kind]] = getattr(fresh, name)
         return Posterior(model=self.model, **arrays)
@@ -194,12 +194,12 @@ class Posterior:
         pairs = np.flatnonzero(only[self.model.cliques.label[self.model.first]])
         where = {CALLS: calls, PAIRS: pairs, CLIQUES: np.array([k])}
         return Posterior(
-            model=part, **{name: getattr(self, name)[where[kind]] for name, kind in _KIND.items()}
+            model=part, **{name: getattr(self, name)[where[kind]] for name, kind in KIND.items()}
         )
 
 
 CALLS, PAIRS, CLIQUES = "calls", "pairs", "cliques"
-_KIND = {
+KIND = {
     **dict.fromkeys(("bits", "best", "proved"), CALLS),
     **dict.fromkeys(("exchanged", "exchanged_low", "exchanged_high"), CALLS),
     **dict.fromkeys(("both_exchanged", "both_low", "both_high"), PAIRS),

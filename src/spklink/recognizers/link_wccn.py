@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from spklink.recognizers import normalise
 from spklink.recognizers.link_folds import Folds, disjoint_folds, people_folds, taught_by
 from spklink.recognizers.plda import (
     PairTerms,
+    TwoCovariance,
     covariance,
     pair_terms,
     shrunk,
@@ -61,12 +63,83 @@ ROWS = 1024  # sides at a time: a choice that bounds the memory
 
 
 @dataclass(frozen=True)
+class Whitening:
+    """The cosine of whitened, centred x."""
+
+    root: Floats  # (d, d)
+    centre: Floats  # (d,)
+
+    def terms(self, reduced: Floats) -> PairTerms:
+        """Sides as they are compared."""
+        turned = reduced @ self.root - self.centre
+        length = np.linalg.norm(turned, axis=1, keepdims=True)
+        return PairTerms(turned / np.maximum(length, 1e-12), np.zeros(len(turned)))
+
+
+@dataclass(frozen=True)
+class Plda:
+    """The log-likelihood-ratio of two covariances."""
+
+    model: TwoCovariance
+
+    def terms(self, reduced: Floats) -> PairTerms:
+        """Sides as they are compared."""
+        return pair_terms(self.model.ratio, self.model.turned(reduced))
+
+
+@dataclass(frozen=True)
+class View:
+    """All that the links have taught: how any side is seen when sides of fold 0, 1 are compared."""
+
+    reduction: Reduction
+    learned: tuple[Whitening | Plda, Whitening | Plda]
+
+    def terms(self, reduced: Floats) -> tuple[PairTerms, PairTerms]:
+        return self.learned[0].terms(reduced), self.learned[1].terms(reduced)
+
+
+class Terms(Protocol):
+    """Sides as they are compared, by their numbers."""
+
+    def pairs(self, one: Sides, two: Sides) -> Floats: ...
+
+    def table(self, rows: Sides, columns: Sides) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class TermsAsAsked:
+    """The same of a database of which few sides are compared: each when it is asked for."""
+
+    view: View
+    fold: int
+    units: Units
+
+    def pairs(self, one: Sides, two: Sides) -> Floats:
+        sides, at = np.unique(np.concatenate([one, two]), return_inverse=True)
+        at = at.reshape(-1)
+        return self._of(sides).pairs(at[: len(one)], at[len(one) :])
+
+    def table(self, rows: Sides, columns: Sides) -> Floats:
+        sides, at = np.unique(np.concatenate([rows, columns]), return_inverse=True)
+        at = at.reshape(-1)
+        return self._of(sides).table(at[: len(rows)], at[len(rows) :])
+
+    def _of(self, sides: Sides) -> PairTerms:
+        reduced = [
+            self.view.reduction.reduced(self.units(sides[begin : begin + ROWS]))
+            for begin in range(0, len(sides), ROWS)
+        ]
+        return self.view.learned[self.fold].terms(np.concatenate(reduced))
+
+
+@dataclass(frozen=True)
 class LinkScorer:
     """Compares the sides of each fold as the links of the other fold teach."""
 
     folds: Folds
-    terms: tuple[PairTerms, PairTerms]  # for comparing sides of fold 0, 1
+    terms: tuple[Terms, Terms]  # for comparing sides of fold 0, 1
     normaliser: tuple[normalise.Normaliser, normalise.Normaliser]
+    view: View
 
     def scores(self, side_1: Sides, side_2: Sides) -> Floats:
         """Of pairs."""
@@ -82,7 +155,9 @@ class LinkScorer:
     def comparison(self, person: int) -> Comparison:
         """How the sides of one person are compared, for sums."""
         f = int(self.folds.person[person])
-        return compared_again(self.terms[f], self.normaliser[f])
+        terms = self.terms[f]
+        assert isinstance(terms, PairTerms)  # with sums nothing is taken from a kept model
+        return compared_again(terms, self.normaliser[f])
 
     def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:
         plain = self.terms[f].pairs(side_1, side_2)
@@ -109,19 +184,21 @@ def fit(
     folds = _folds(conversations, links, targets, np.argsort(order))
     if isinstance(folds, str):
         return folds
-    terms, fits = [], []
+    fits = []
     one, two = candidate_sides(links, conversations.sides)
     taught = taught_by(folds, links)[link]
     with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
-        reduced = principal_components(units, usable, seed, order)
+        reduction = Reduction.of(units, usable, seed, order)
+        reduced = reduction.all_sides(units, len(usable), order)
+        learned = []
         for f in (0, 1):
             by = taught == 1 - f
             scatter = within_scatter(reduced, one[by], two[by], same[by])
-            terms.append(compared(back_end, reduced, scatter, usable))
-            fits.append(
-                normalise.fit(terms[f].table, conversations, usable, seed=seed, order=order)
-            )
-    return LinkScorer(folds, (terms[0], terms[1]), (fits[0], fits[1]))
+            learned.append(compared(back_end, reduced, scatter, usable))
+            terms = learned[f].terms(reduced)
+            fits.append(normalise.fit(terms.table, conversations, usable, seed=seed, order=order))
+    view = View(reduction, (learned[0], learned[1]))
+    return LinkScorer(folds, view.terms(reduced), (fits[0], fits[1]), view)
 
 
 def _folds(
@@ -141,15 +218,13 @@ def _folds(
     )
 
 
-def compared(back_end: str, reduced: Floats, scatter: Floats, usable: Mask) -> PairTerms:
-    """All sides as a back-end compares them."""
-    if back_end == "wccn":
-        unit = whitened(reduced, shrunk(scatter), usable)
-        return PairTerms(unit, np.zeros(len(unit)))
+def compared(back_end: str, reduced: Floats, scatter: Floats, usable: Mask) -> Whitening | Plda:
+    """How a back-end compares sides, learned from the usable ones."""
     heard = reduced[usable]
+    if back_end == "wccn":
+        return whitening(shrunk(scatter), heard)
     between = covariance(heard) - scatter
-    model = two_covariance(heard.mean(axis=0), shrunk(scatter), between)
-    return pair_terms(model.ratio, model.turned(reduced))
+    return Plda(two_covariance(heard.mean(axis=0), shrunk(scatter), between))
 
 
 def link_of_candidates(links: Links, sides: Numbering) -> Sides:
@@ -225,10 +300,7 @@ def within_scatter(reduced: Floats, one: Sides, two: Sides, weight: Floats) -> F
     return np.asarray(total / (2.0 * weight.sum()))
 
 
-def whitened(reduced: Floats, scatter: Floats, usable: Mask) -> Floats:
-    """(S, d) x W^-1/2 up to a rotation, centred on the usable sides, at length one."""
+def whitening(scatter: Floats, heard: Floats) -> Whitening:
+    """x W^-1/2 up to a rotation, centred on these sides."""
     root = np.linalg.cholesky(np.linalg.inv(scatter))
-    turned = reduced @ root
-    turned -= turned[usable].mean(axis=0)
-    length = np.linalg.norm(turned, axis=1, keepdims=True)
-    return np.asarray(turned / np.maximum(length, 1e-12))
+    return Whitening(root, (heard @ root).mean(axis=0))

@@ -81,17 +81,28 @@ def fit(
     sides, pool = len(usable), choose_pool(usable, POOL, seed, order) if pool is None else pool
     centre, scale = np.zeros(sides), np.ones(sides)
     size = np.zeros(sides, np.int64)
-    surely = not vague(conversations).any()
-    share = SHARE if surely else OPEN_SHARE
     for begin in range(0, sides, ROWS):
         rows = order[begin : begin + ROWS]
-        allowed = are_strangers(conversations, rows, pool, surely=surely)
-        if (allowed.sum(1) >= SMALLEST).any():
-            scores = table(rows, pool)
-            allowed &= ~np.isnan(scores)
-            centre[rows], scale[rows] = highest_moments(scores, allowed, share)
-        size[rows] = allowed.sum(1)
+        centre[rows], scale[rows], size[rows] = measure(table, conversations, rows, pool)
     return _settled(centre, scale, size, usable)
+
+
+def measure(
+    table: Callable[[Sides, Sides], Singles | Floats],
+    conversations: Conversations,
+    rows: Sides,
+    pool: Sides,
+) -> tuple[Floats, Floats, Sides]:
+    """mu, sigma and the number of strangers of a few sides among those of a pool; 0 and 1 where
+    these are too few."""
+    surely = not vague(conversations).any()
+    allowed = are_strangers(conversations, rows, pool, surely=surely)
+    if not (allowed.sum(1) >= SMALLEST).any():
+        return np.zeros(len(rows)), np.ones(len(rows)), allowed.sum(1)
+    scores = table(rows, pool)
+    allowed &= ~np.isnan(scores)
+    centre, scale = highest_moments(scores, allowed, SHARE if surely else OPEN_SHARE)
+    return centre, scale, allowed.sum(1)
 
 
 def _settled(centre: Floats, scale: Floats, size: Sides, usable: Mask) -> Normaliser:

@@ -93,8 +93,9 @@ def usable_calls(sound: Sound) -> list[str]:
     """Every recording with a usable side, and which of its sides these are: what is learned depends
     on both, not on their order."""
     found: dict[int, list[int]] = {}
-    for side in np.flatnonzero(sound.usable):
-        m, track = int(sound.sides.conversation[side]), int(sound.sides.position[side])
+    good = np.flatnonzero(sound.usable)
+    calls, tracks = sound.sides.conversation[good].tolist(), sound.sides.position[good].tolist()
+    for m, track in zip(calls, tracks, strict=True):
         found.setdefault(m, []).append(track)
     return sorted(f"{sound.heard[m].own_key} {tracks}" for m, tracks in found.items())
 

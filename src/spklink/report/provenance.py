@@ -86,17 +86,20 @@ def _about_the_recognizer(run: Run) -> list[str]:
             f"The recognizer ({options.get('recognizer')}) was handed over by a program; the "
             "command line does not know it."
         )
-    if options.get("retrain"):
-        told.append(
-            f"The recognizer was trained anew on {trained} of {recordings} recordings (--retrain), "
-            "whatever was in the cache."
-        )
-    elif trained < recordings:
+    if trained < recordings:
         # with other speech to train on, the mean of the vectors is still that of the calls
         how = "fitted to" if options.get("background") else "trained on"
         told.append(
             f"The recognizer was {how} {trained} of {recordings} recordings and taken from the "
             "cache; without that cache, or with --retrain, the results differ."
+        )
+    model = run.get("model")
+    if model is not None and model["new"]:
+        learned = model["learned_on"]["conversations"]
+        told.append(
+            f"Voices were compared and probabilities calibrated as model {model['name']} has it, "
+            f"learned on {learned:,} conversations by {model['made_by']}; {model['new']:,} came "
+            "later. Without the cache that holds it, or with --retrain, the results differ."
         )
     return told
 

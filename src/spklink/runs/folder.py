@@ -82,6 +82,7 @@ RUN = {  # what run.json must say for the rest to be read
         **{f"{name}?": (int, None) for name in ("trained_on", "recordings")},
         **{f"{name}?": ANYTHING for name in ("name", "recipe", "front_end", "trained", "heard")},
     },
+    "model?": {"name": str, "learned_on": Each(int), "new": int, "made_by": str, "why": str},
     "weight": {"rule": str, "beta": (float, None)},
     "scores": {"needed": int, "others": int},
     "result": {
@@ -143,6 +144,7 @@ def run_json(result: Result, folder: Path) -> dict[str, Any]:
         "options": options_json(COMMANDS[result.command], result.options, folder),
         "inputs": result.inputs.as_json(folder),
         **heard,
+        **({} if result.model is None else {"model": result.model}),
         **about_cues(result.evidence),
         "weight": {"rule": weight.rule, "beta": weight.beta},
         "scores": {"needed": len(scores.needed), "others": scores.others},
@@ -294,6 +296,7 @@ def load(
             evidence=evidence,
             raw=_raw(folder, evidence.conversations),
             calibration=None if calibration is None else read_saved(calibration),
+            model=run.get("model"),
             listening=_listening(folder, run, evidence.conversations),
             misfits=_misfits(folder, run),
             naming=_naming(folder, run, evidence.conversations),
@@ -317,15 +320,7 @@ def _as_estimated(seating: Seating | None, run: dict[str, Any]) -> Seating | Non
     """With what the run said about its rate: how sure that was is not computed again."""
     if seating is None:
         return None
-    said = run["result"]["list_errors"]
-    rate = Rate(
-        value=said["rate"],
-        low=said["low"],
-        high=said["high"],
-        estimated=said["estimated"],
-        absences=said["expected_absences"],
-        listings=said["informative_listings"],
-    )
+    rate = Rate.from_json(run["result"]["list_errors"])
     return replace(seating, rate=rate)
 
 

@@ -18,44 +18,28 @@ from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spklink.cache import damage_note, key_of, sweep_all
-from spklink.calibration.choice import NONE, Calibrated, Choice, calibrated, compared_twice
-from spklink.calibration.curves import pair_speech
-from spklink.calibration.frequent import FrequentVoices
+from spklink.calibration.choice import Calibrated, calibrated, compared_twice
 from spklink.calibration.pairs import Pairs
-from spklink.calibration.table import find_kind
-from spklink.database.conversations import Conversations, read_conversations, with_splits
-from spklink.database.enrolment import with_enrolment
 from spklink.database.frequent import Frequent, find_frequent
-from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.links import Links, find_links
-from spklink.database.segments import read_tracks
 from spklink.database.sides import vague
-from spklink.errors import SpklinkError, check_folder
-from spklink.formats.turns import read_turns
+from spklink.errors import check_folder
 from spklink.memory import limited_to
 from spklink.options import described, resolved
-from spklink.posterior.likelihood import Weight, asked_weight
-from spklink.posterior.list_errors import asked_rate
-from spklink.posterior.posterior import Options, Posterior
+from spklink.posterior.posterior import Posterior
 from spklink.recognizers.background import has_labels
-from spklink.recognizers.none import NAME as NO_VOICES
-from spklink.recognizers.recognizer import Recognizer
-from spklink.recognizers.table import ENERGY, make_recognizer
-from spklink.runs.assign import read_known_channels
+from spklink.runs.case import Case, Plan
 from spklink.runs.claims import suspects_of
 from spklink.runs.cost import refuse_beyond_memory
 from spklink.runs.cues import Cues, with_conflicts
-from spklink.runs.enrolled import enrolment_table, refuse_nobody
 from spklink.runs.evidence import Evidence
-from spklink.runs.folder import solving
 from spklink.runs.given_scores import GivenScorer
-from spklink.runs.inputs import Inputs, read_inputs, reading
-from spklink.runs.names import Voices
-from spklink.runs.other_evidence import OtherEvidence, gathered
-from spklink.runs.recipe import LABELLED, ONCE, UNUSED, Recipe, recipe_of, with_back_end
+from spklink.runs.kept_scores import MOST_SIDES
+from spklink.runs.memory import Memory, memory_for, remembered
+from spklink.runs.other_evidence import gathered
+from spklink.runs.recipe import LABELLED, ONCE, UNUSED
 from spklink.runs.result import Listening, Result
 from spklink.runs.scoring import Scorer
 from spklink.runs.seated import (
@@ -69,18 +53,18 @@ from spklink.runs.sources import (
     background_of,
     given_embeddings,
     given_scores,
-    is_given,
     listened,
     trainer_of,
 )
 from spklink.runs.stages import Stages
 from spklink.runs.sums import with_slack
-from spklink.runs.unknown import NOTHING_EARLIER, Earlier, earlier_labels
+from spklink.runs.unknown import earlier_labels
 from spklink.runs.unlisted import identified, lists_are_few, with_names
+from spklink.runs.voices import any_voices, frequent_voices, with_all_pairs
 from spklink.scores.needed import Scores
 from spklink.settings import File, LinkOptions
 from spklink.shared_options import NAME
-from spklink.sound.listening import Sound, problem_rows
+from spklink.sound.listening import problem_rows
 from spklink.tables import Table
 
 SILENT = "voices were not compared (--recognizer none): all that is known comes from elsewhere"
@@ -114,96 +98,6 @@ def link(
     return result
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the options ask for, checked before any listening."""
-
-    recognizer: Recognizer | None  # None: vectors or scores are given
-    recipe: Recipe
-    choice: Choice
-    weight: Weight | None  # None: the paper's, unless known channels ask for another
-    rate: float | None  # of list errors; None: estimated
-    how: Options
-
-    @classmethod
-    def of(cls, asked: LinkOptions) -> Plan:
-        recipe, name = recipe_of(asked["preset"]), asked["recognizer"]
-        recognizer = None if is_given(asked) else _recognizer(name, asked)
-        weight = asked_weight(asked["weight"], asked["beta"])
-        known = "" if recognizer is None else recognizer.name
-        recipe = with_back_end(recipe, asked["back_end"], known, twice=asked["link_wccn"])
-        rate, choice = asked_rate(asked["list_errors"]), Choice.of(asked, recipe.kind)
-        if known == NO_VOICES:  # nothing to calibrate, and nothing against any list
-            rate, choice = rate or 0.0, replace(choice, source=NONE)
-        return cls(recognizer, recipe, choice, weight, rate, solving(asked))
-
-    @property
-    def silent(self) -> bool:
-        """Whether voices are not compared at all."""
-        return self.recognizer is not None and self.recognizer.name == NO_VOICES
-
-    def without_seconds(self, asked: LinkOptions) -> Plan:
-        """The same where nobody knows the seconds of speech: unless a kind of calibration is asked
-        for, one that does without them."""
-        if asked["kind"] is not None or not find_kind(self.recipe.kind).needs_speech:
-            return self
-        return replace(self, choice=replace(self.choice, kind=None))
-
-
-def _recognizer(name: Any, asked: LinkOptions) -> Recognizer:
-    """The recognizer of this name or file, or the one that a program handed over."""
-    speech = asked["speech"]
-    if isinstance(name, str):
-        own = {"preset": asked["preset"], "components": asked["components"], "speech": speech}
-        return make_recognizer(name, **own)
-    if speech != ENERGY:
-        raise SpklinkError("speech: a recognizer of your own says itself what speech is")
-    found: Recognizer = name
-    return found
-
-
-@dataclass(frozen=True)
-class Case:
-    """The tables of a run, read."""
-
-    inputs: Inputs
-    conversations: Conversations
-    known: Labels | None
-    claims: Labels | None
-    others: OtherEvidence
-    before: Earlier = NOTHING_EARLIER  # labels of people without a name, where there are results
-
-    @classmethod
-    def read(cls, table: Table, asked: LinkOptions, plan: Plan) -> Case:
-        how = reading(asked)
-        names = ("known", "claimed", "sides", "embedding_keys")
-        tables = {"conversations": table} | {name: asked[name] for name in names}  # type: ignore[literal-required]
-        if asked["tracks"] is not None:
-            tables["tracks"] = read_tracks(asked["tracks"], how=how)
-        turns = None if asked["turns"] is None else read_turns(asked["turns"], how)
-        if turns is not None:
-            tables["turns"] = turns.content
-        tables |= {"cue": asked["cue"], "speakers": asked["speakers"]}
-        tables["enrol"] = enrolment_table(asked["enrol"])
-        measured_by = {"key": asked["key"]}
-        inputs = read_inputs(tables, plan.choice.named_files(), measured_by, how)
-        people = read_conversations(
-            inputs.table("conversations"), inputs.table("tracks"), unlisted=True
-        )
-        people = with_splits(with_enrolment(people, inputs.table("enrol")), asked["split_speakers"])
-        refuse_nobody(people)
-        claimed, key = inputs.table("claimed"), inputs.table("key")
-        if key is not None:
-            read_key(key, people)  # what is wrong with it is said now, not in an hour
-        return cls(
-            inputs,
-            people,
-            read_known_channels(inputs, people),
-            None if claimed is None else read_claims(claimed, people),
-            OtherEvidence.read(inputs, turns, asked, people),
-        )
-
-
 @contextmanager
 def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
     """Where to keep what was heard: where it was asked for, in the results, or nowhere."""
@@ -217,33 +111,23 @@ def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
 
 
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
-    consecutive = plan.weight is not None and plan.weight.consecutive
-    summing = not consecutive and asked["scores"] is None  # pairs that are given are all there
-    frequent = find_frequent(case.conversations, plan.how.budget.gigabytes if summing else np.inf)
+    links, frequent = _links(case, plan, asked)
     if len(frequent):
         plan = replace(plan, choice=plan.choice.straight())
-    if not consecutive:
-        refuse_beyond_memory(case.conversations, frequent)
-    links = find_links(case.conversations, consecutive=consecutive, without=frequent.person)
     source = _source(case, plan, links, cache, asked, stages)
     sound = source.sound
     if sound.known_seconds() is None:
         plan = plan.without_seconds(asked)
     cues, odd = gathered(case.conversations, case.others, sound, source.trained, stages)
     case = replace(case, conversations=cues.on(case.conversations))
-    with stages.stage("scoring"):
-        scorer = source.scorer
-        if isinstance(scorer, Scorer):
-            scorer = scorer.balanced(frequent)
-        scorer = scorer.normalised() if plan.recipe.normalise else scorer
-        labelled = has_labels(background_of(asked))
-        if labelled and plan.recipe.back_end == LABELLED and isinstance(scorer, Scorer):
-            scorer = scorer.with_background(trainer_of(plan.how, cache, asked, stages))
-        pairs = scorer.pairs(links)
-        if len(frequent) and isinstance(scorer, Scorer) and scorer.trained is not None:
-            pairs = replace(pairs, sample=scorer.sampled(frequent))
-    with stages.stage("calibrating and linking"):
-        compared = compare(case, plan, scorer, pairs, stages, frequent)
+    memory = _memory(case, plan, source, cache, asked, frequent)
+    with stages.stage("looking for what is known"):
+        recalled, why = memory.recall(case.known, links, plan.how) if memory else (None, "")
+    if recalled is None:
+        compared = _learned(case, plan, source, links, cache, asked, stages, frequent)
+    else:
+        note = recalled.model.about["notes"]["compared"]
+        compared = Compared(recalled.scorer, recalled.pairs, recalled.found, note)
     found, others = compared.found, len(compared.pairs.non_targets)
     scores = Scores(found.llr, others, found.non_targets)
     evidence = Evidence(case.conversations, links, scores, found.weight, case.known)
@@ -251,18 +135,29 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     if cues.terms:
         with stages.stage("other evidence once more"):
             evidence, found = _with_voices(evidence, found, cues, plan)
+    labelled = has_labels(background_of(asked))
     unused = UNUSED if labelled and plan.recipe.back_end != LABELLED else ""
-    heard = SILENT if plan.silent else scorer.note
+    heard = SILENT if plan.silent else compared.scorer.note
     told = (source.note, heard, compared.note, unused, damage_note(sound.store.damaged))
     notes = [*case.inputs.said(), *(text for text in told if text)]
     inputs = case.inputs.with_files(source.files)
     result = Result("link", asked, inputs, evidence, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
     with stages.stage("looking for wrong lists"):
-        result = with_seating(result, plan.rate, plan.how)
-        summed = voices_of(compared.scorer, frequent)
-        result = learned_again(result, compared.pairs, plan.choice, plan.how, summed)
-        voices = None if plan.silent else _voices(result, compared.scorer, sound)
+        summed = frequent_voices(compared.scorer, frequent)
+        if recalled is None:
+            result = with_seating(result, plan.rate, plan.how)
+            result = learned_again(result, compared.pairs, plan.choice, plan.how, summed)
+        else:
+            result = replace(result, seating=recalled.seating)
+        every = None
+        if memory is not None:
+            result, every = remembered(
+                *(memory, recalled, result, compared.scorer, compared.pairs, plan.choice),
+                note=compared.note,
+                why=why,
+            )
+        voices = None if plan.silent else any_voices(result, compared.scorer, sound, every)
     if voices is not None and asked["unlisted"] == NAME and vague(case.conversations).any():
         with stages.stage("naming who is not listed"):
             result = with_names(result, voices, sound.usable, plan.rate, plan.how, case.before)
@@ -272,11 +167,63 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
-        every = compared.scorer.everything()
-        scores = replace(scores, others=len(every) - len(scores.needed))
-        result = replace(result, raw=every, evidence=replace(result.evidence, scores=scores))
+        result = with_all_pairs(result, compared.scorer, every)
     listening = _listening(result, case, plan, source)
     return replace(result, listening=replace(listening, problems=[*listening.problems, *odd]))
+
+
+def _links(case: Case, plan: Plan, asked: LinkOptions) -> tuple[Links, Frequent]:
+    """Calls that share a participant, and people whose links are too many to be listed; refused
+    where either would not fit."""
+    consecutive = plan.weight is not None and plan.weight.consecutive
+    summing = not consecutive and asked["scores"] is None  # pairs that are given are all there
+    frequent = find_frequent(case.conversations, plan.how.budget.gigabytes if summing else np.inf)
+    if not consecutive:
+        refuse_beyond_memory(case.conversations, frequent)
+    links = find_links(case.conversations, consecutive=consecutive, without=frequent.person)
+    return links, frequent
+
+
+def _memory(
+    case: Case,
+    plan: Plan,
+    source: Source,
+    cache: Path,
+    asked: LinkOptions,
+    frequent: Frequent,
+) -> Memory | None:
+    """What earlier runs have kept; None where something is learned that no model holds, or more
+    is asked for than is kept."""
+    many = asked["all_pairs"] and len(source.sound.marks) > MOST_SIDES
+    if many or len(frequent) or has_labels(background_of(asked)):
+        return None
+    return memory_for(case.conversations, plan.recipe, plan.choice, source, cache, asked)
+
+
+def _learned(
+    case: Case,
+    plan: Plan,
+    source: Source,
+    links: Links,
+    cache: Path,
+    asked: LinkOptions,
+    stages: Stages,
+    frequent: Frequent,
+) -> Compared:
+    """Voices compared and calibrated by what these calls teach."""
+    labelled = has_labels(background_of(asked))
+    with stages.stage("scoring"):
+        scorer = source.scorer
+        if isinstance(scorer, Scorer):
+            scorer = scorer.balanced(frequent)
+        scorer = scorer.normalised() if plan.recipe.normalise else scorer
+        if labelled and plan.recipe.back_end == LABELLED and isinstance(scorer, Scorer):
+            scorer = scorer.with_background(trainer_of(plan.how, cache, asked, stages))
+        pairs = scorer.pairs(links)
+        if len(frequent) and isinstance(scorer, Scorer) and scorer.trained is not None:
+            pairs = replace(pairs, sample=scorer.sampled(frequent))
+    with stages.stage("calibrating and linking"):
+        return compare(case, plan, scorer, pairs, stages, frequent)
 
 
 def _with_voices(
@@ -334,7 +281,7 @@ def compare(
             weight=plan.weight,
             rate=rate_while_learning(case.conversations, plan.rate),
             options=plan.how,
-            voices=voices_of(by, frequent),
+            voices=frequent_voices(by, frequent),
             tell=stages.progress,
         )
 
@@ -357,27 +304,6 @@ def compare(
     if once.found.learned and not second.learned:
         return replace(once, note=f"voices were compared once only: {second.note}")
     return Compared(taught, more, replace(second, first=once.found.calibration))
-
-
-def voices_of(scorer: Scorer | GivenScorer, frequent: Frequent) -> FrequentVoices | None:
-    """Those of people whose links are not listed, as they are compared now."""
-    return scorer.voices(frequent) if isinstance(scorer, Scorer) else None
-
-
-def _voices(result: Result, scorer: Scorer | GivenScorer, sound: Sound) -> Voices:
-    """Log-likelihood-ratios of any two sides, as this run calibrated them."""
-    found = result.calibrated
-    assert found is not None
-    seconds = sound.known_seconds()
-
-    def voices(side_1: NDArray[np.int64], side_2: NDArray[np.int64]) -> NDArray[np.float64]:
-        speech = None if seconds is None else pair_speech(seconds, side_1, side_2)
-        scores = scorer(side_1, side_2)
-        there = ~np.isnan(scores)  # not every score is given
-        llr = found.calibration(np.where(there, scores, 0.0), speech)
-        return np.where(there & sound.usable[side_1] & sound.usable[side_2], llr, np.nan)
-
-    return voices
 
 
 def _listening(result: Result, case: Case, plan: Plan, source: Source) -> Listening:

@@ -64,6 +64,7 @@ class Result(Shown):
     raw: SideScores | None = None  # scores before calibration, where they were calibrated here
     calibrated: Calibrated | None = None
     calibration: dict[str, Any] | None = None  # what calibration.json says
+    model: dict[str, Any] | None = None  # what run.json says about the model; None: there is none
     listening: Listening | None = None
     notes: list[str] = field(default_factory=list)  # what a person should know about this run
     stages: Stages = field(default_factory=Stages)

@@ -84,15 +84,17 @@ class Scorer:
         mean = balanced_mean(self.conversations, frequent, vectors, row, self.sound.usable)
         return self if mean is None else replace(self, centre=Cosine(mean))
 
+    def table(self, rows: Sides, columns: Sides) -> Singles:
+        """(rows, columns) the recognizer's own scores between two lists of sides."""
+        product, vectors, row = self._compared()
+        return score_table(product, vectors, row[rows], row[columns], threads=self.threads)
+
     def normalised(self) -> Scorer:
         """With scores set against those with strangers."""
         if self.trained is None:
             return self
-        product, vectors, row = self._compared()
         fitted = normalise.fit(
-            lambda rows, columns: score_table(
-                product, vectors, row[rows], row[columns], threads=self.threads
-            ),
+            self.table,
             self.conversations,
             self.sound.usable,
             seed=self.seed,
@@ -105,11 +107,11 @@ class Scorer:
         if self.trained is None:
             return self
         taught = background.fit(
-            self.trained.recognizer, self.sound, self.conversations, self._units(), trainer
+            self.trained.recognizer, self.sound, self.conversations, self.units(), trainer
         )
         return replace(self, again=taught)
 
-    def _units(self) -> link_wccn.Units:
+    def units(self) -> link_wccn.Units:
         """Unit vectors of sides."""
         product, vectors, row = self._compared()
         return lambda sides: unit_vectors(product, vectors, row[sides])
@@ -178,7 +180,7 @@ class Scorer:
             self.conversations,
             links,
             same,
-            self._units(),
+            self.units(),
             self.sound.usable,
             seed=self.seed,
             order=self.sound.order,

@@ -31,7 +31,7 @@ from spklink.sound.speech_table import SpeechTable, read_speech_table
 from spklink.words import counted
 
 NO_VECTOR, BAD_VECTOR = "no embedding", "bad embedding"
-LISTENING = ("background", "components", "retrain", "turns")  # options of runs that listen
+LISTENING = ("background", "components", "turns")  # options of runs that listen
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ and added up in the order of these.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.cache import Store, key_of
+from spklink.cache import Store
 from spklink.database.conversations import Conversations
 from spklink.sound.heard import Heard
 from spklink.sound.listening import Sound
@@ -33,24 +35,36 @@ def given_sound(
 ) -> Sound:
     """What is known of all sides; `problems` by side, `seconds` None where nobody says."""
     sides, heard = conversations.sides, []
-    spoken = np.full(len(sides), np.nan) if seconds is None else seconds
-    for m in range(len(conversations)):
-        own = range(*sides.of(m).indices(len(sides)))
+    spoken = [float("nan")] * len(sides) if seconds is None else seconds.tolist()
+    start = sides.start.tolist()
+    odd = set(sides.conversation[list(problems)].tolist())
+    for m, (begin, end) in enumerate(pairwise(start)):
+        own = tuple(hashes[begin:end])
         heard.append(
             Heard(
-                key=key_of([hashes[side] for side in own]),
-                frames=tuple(int(bool(hashes[side])) for side in own),
-                speech_seconds=tuple(float(spoken[side]) for side in own),
-                problems=tuple(
-                    (k, bool(marks[side]), problems[side])
-                    for k, side in enumerate(own)
-                    if side in problems
-                ),
+                key=_key(own),
+                frames=tuple([int(bool(one)) for one in own]),
+                speech_seconds=tuple(spoken[begin:end]),
+                problems=_told(range(begin, end), marks, problems) if m in odd else (),
                 sha256=("",) * len(own),
-                sounds=tuple(hashes[side] for side in own),
+                sounds=own,
             )
         )
     return Sound(heard, list(marks), Store(Path()), sides)
+
+
+def _told(
+    own: range, marks: Sequence[str], problems: Mapping[int, str]
+) -> tuple[tuple[int | None, bool, str], ...]:
+    """What is odd about the sides of a conversation."""
+    return tuple(
+        (k, bool(marks[side]), problems[side]) for k, side in enumerate(own) if side in problems
+    )
+
+
+def _key(hashes: Sequence[str]) -> str:
+    """A name for what is known of a conversation."""
+    return hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:32]
 
 
 def marked(

@@ -40,6 +40,7 @@ from spklink.sound.speech_marks import (
     segments_of,
 )
 from spklink.sound.speech_table import SpeechTable
+from spklink.sound.stamps import Stamps
 from spklink.tables import SEPARATOR
 
 VERSION = 4  # of the files in the cache
@@ -198,22 +199,26 @@ def listen_all(
     jobs: Sequence[Job], store: Store, *, workers: int = 1, tell: Tell | None = None
 ) -> list[Heard]:
     """Listen to every recording that is not in the cache; the order of the answers is theirs."""
-    heard = []
-    with closing(_listened(jobs, workers)) as found:
-        for job, (one, damaged) in zip(jobs, found, strict=True):
-            kept = replace(one, job=job)
-            heard.append(kept if job.channel is None else kept.only(job.channel))
+    stamps, heard = Stamps.of(jobs, store), list[Heard]()
+    known = [None if name is None else _cached(store, name)[0] for name in stamps.names()]
+    unknown = [job for job, one in zip(jobs, known, strict=True) if one is None]
+    few = len(jobs) < FEWEST_FOR_PROCESSES
+    with closing(_listened(unknown, workers, few=few)) as found:
+        for job, one in zip(jobs, known, strict=True):
+            new, damaged = (one, set()) if one is not None else next(found)
+            heard.append(replace(new, job=job))
             store.damaged.update(damaged)
             if tell is not None:
                 tell(len(heard), len(jobs))
-    return heard
+    stamps.remember(heard, jobs)
+    pairs = zip(heard, jobs, strict=True)
+    return [one if job.channel is None else one.only(job.channel) for one, job in pairs]
 
 
-def _listened(jobs: Sequence[Job], workers: int) -> Generator[Listened, None, None]:
+def _listened(jobs: Sequence[Job], workers: int, *, few: bool) -> Generator[Listened, None, None]:
     """Helpers listen, so that a decoder that crashes ends one of them and not the run: to few
     recordings a single one, and only to what is not in the cache, as it takes a second to start."""
     home = type(jobs[0].front_end).__module__ if jobs else ""
-    few = len(jobs) < FEWEST_FOR_PROCESSES
     if workers == 1 or (few and not home.startswith("spklink.")):  # another need not be there
         yield from map(listen, jobs)
         return

@@ -1,0 +1,222 @@
+"""A run by a kept model: from the sides of a table to the posterior, what is known as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spklink.cache import Kept
+from spklink.calibration import curves
+from spklink.calibration.choice import Calibrated
+from spklink.calibration.pairs import Pairs, make_pairs
+from spklink.database.conversations import Conversations
+from spklink.database.labels import Labels
+from spklink.database.links import Links, needed_sides
+from spklink.posterior.posterior import Options, Posterior, solve
+from spklink.posterior.seating import Seating, places_of, said_about, seat
+from spklink.posterior.states.seats import build_seats
+from spklink.runs.call_keys import Keys, Match
+from spklink.runs.clique_store import (
+    KeptCliques,
+    Layout,
+    clique_names,
+)
+from spklink.runs.drift import drift_of, numbers
+from spklink.runs.evidence import Evidence
+from spklink.runs.kept_scores import (
+    every_pair,
+    folds_by,
+    sample,
+    scored,
+    scorer_by,
+)
+from spklink.runs.model import Model
+from spklink.runs.part import part_of
+from spklink.runs.scoring import Scorer
+from spklink.scores.needed import Scores
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+VERSION = 1  # of the answers
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the last run by a model kept, and where the conversations of this run are in it."""
+
+    kept: Kept
+    match: Match
+
+    @property
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        return self.kept.arrays
+
+    def cliques(self, names: Keys) -> KeptCliques:
+        """Which cliques of these names it has."""
+        known = self.arrays["clique"]
+        order = np.argsort(known, kind="stable")
+        at = np.minimum(np.searchsorted(known[order], names), max(len(known) - 1, 0))
+        same = known[order][at] == names if len(known) else np.zeros(len(names), np.bool_)
+        now = np.flatnonzero(same)
+        words = [str(word) for word in self.kept.about["words"]]
+        return KeptCliques(self.arrays, words, now, order[at[now]], ~same)
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A run by a kept model, as far as the posterior."""
+
+    model: Model
+    scorer: Scorer
+    pairs: Pairs
+    found: Calibrated
+    seating: Seating | None
+    every: Floats | None  # (S, S) scores of all pairs, of a small database
+    new: int  # conversations the model was not learned on
+    fresh: bool  # something was computed that the answers did not have
+
+
+@dataclass(frozen=True)
+class Recalling:
+    """One run by a kept model."""
+
+    keys: Keys  # of the conversations
+    scorer: Scorer  # not yet normalised
+    answers: Answers | None
+    model: Model
+    match: Match
+    known: Labels | None
+    links: Links
+    how: Options
+
+    @property
+    def table(self) -> Conversations:
+        return self.scorer.conversations
+
+    def run(self) -> tuple[Recalled, str]:
+        """The run, and what has drifted."""
+        model, table, answers = self.model, self.table, self.answers
+        scorer = self._scorer(answers)
+        pairs, computed = self._pairs(scorer, answers)
+        line = curves.load(model.about["calibration"])
+        llr, others = pairs.calibrated(line), pairs.calibrated_non_targets(line)
+        scores = Scores(llr, len(others), others)
+        evidence = Evidence(table, self.links, scores, model.weight, self.known)
+        posterior, seating, touched = self._solved(evidence, answers)
+        solution = posterior if posterior is not None else seating
+        assert solution is not None
+        note = model.about["notes"]["calibrated"]
+        found = Calibrated(solution, line, model.weight, llr, others, note=note)
+        new = self.match.call < 0
+        if new.any():
+            chance = _chance(solution, self.links, self.how)
+            same = chance * pairs.usable[pairs.candidates]
+            seen = numbers(table, scorer, pairs, same)
+            drifted = drift_of(table, seen, new, np.asarray(model.arrays["drift"])).why
+        else:
+            drifted = ""
+        gone = answers is None or answers.match.gone > 0
+        fresh = bool(computed or touched or gone)
+        kept = (None, None) if answers is None else (answers.arrays, answers.match)
+        every = None if drifted else every_pair(scorer, *kept)
+        return Recalled(model, scorer, pairs, found, seating, every, int(new.sum()), fresh), drifted
+
+    def _scorer(self, answers: Answers | None) -> Scorer:
+        model, table = self.model, self.table
+        own: list[tuple[Mapping[str, NDArray[Any]], Match]] = [(model.arrays, self.match)]
+        earlier = own if answers is None else [(answers.arrays, answers.match), *own]
+        place = np.argsort(self.scorer.sound.order)
+        people = model.arrays if answers is None else answers.arrays
+        keys = people.get("person", np.zeros(0, np.uint64))
+        fold = people.get("fold", np.zeros(0, np.int8))
+        folds = folds_by(table, place, keys, fold)
+        return scorer_by(model, self.scorer, self.match, earlier, folds)
+
+    def _pairs(self, scorer: Scorer, answers: Answers | None) -> tuple[Pairs, int]:
+        table = self.table
+        kept = None if answers is None else answers.arrays
+        match = None if answers is None else answers.match
+        one, two = needed_sides(self.links, table.sides)
+        needed, computed = scored(scorer, one, two, kept, match)
+        pool = self._pool()
+        others = sample(scorer, kept, match, pool, self.scorer.seed)
+        sound = scorer.sound
+        seconds, usable = sound.known_seconds(), sound.usable
+        return make_pairs(
+            table, self.links, needed, others, seconds=seconds, usable=usable
+        ), computed
+
+    def _pool(self) -> Ints:
+        """Sides of this run that are in the model's pool."""
+        inside = np.zeros(len(self.model.sides), np.bool_)
+        inside[self.model.arrays["pool"]] = True
+        there = self.match.side >= 0
+        there[there] = inside[self.match.side[there]]
+        return np.flatnonzero(there & self.scorer.sound.usable)
+
+    def _solved(
+        self, evidence: Evidence, answers: Answers | None
+    ) -> tuple[Posterior | None, Seating | None, int]:
+        """The posterior of every clique: of those that nothing touched as it was; and how many
+        were solved."""
+        names = clique_names(evidence, self.keys)
+        kept = None if answers is None else answers.cliques(names)
+        if kept is None or kept.touched.all():
+            posterior = solve(evidence.model, options=self.how) if self._plain else None
+            return posterior, self._seated(evidence, posterior), len(names)
+        calls = np.flatnonzero(kept.touched[evidence.cliques.label])
+        part = part_of(evidence, calls) if len(calls) else None
+        layout, posterior, own = Layout(evidence), None, None
+        if self._plain:
+            own = None if part is None else solve(part.model, options=self.how)
+            posterior = kept.bits(evidence, layout, own)
+        if self.model.rate is None:
+            return posterior, None, len(calls)
+        fresh = None if part is None else self._seated(part, own)
+        beliefs = kept.seats(layout, None if fresh is None else fresh.beliefs)
+        return posterior, self._seating(evidence, beliefs), len(calls)
+
+    @property
+    def _plain(self) -> bool:
+        return self.table.plain
+
+    def _seated(self, evidence: Evidence, posterior: Posterior | None) -> Seating | None:
+        """The answer in full, at the rate of list errors that the model has."""
+        rate, table = self.model.rate, evidence.conversations
+        if rate is None:
+            return None
+        found = seat(
+            *(table, evidence.cliques, evidence.links, evidence.scores.needed),
+            weight=evidence.weight,
+            rate=rate.value,
+            said=said_about(table, evidence.known),
+            start=None if posterior is None else places_of(table, posterior.best),
+            near=posterior is not None,
+            options=self.how,
+        )
+        return replace(found, rate=rate)
+
+    def _seating(self, evidence: Evidence, beliefs: Any) -> Seating:
+        rate, table = self.model.rate, evidence.conversations
+        assert rate is not None
+        seats = build_seats(
+            table,
+            evidence.links,
+            evidence.scores.needed,
+            weight=evidence.weight,
+            rate=rate.value,
+            said=said_about(table, evidence.known),
+        )
+        return Seating(table, evidence.cliques, seats, beliefs, rate)
+
+
+def _chance(solution: Any, links: Links, how: Options) -> NDArray[np.float64]:
+    """(C,) how probable candidates are one person."""
+    if isinstance(solution, Posterior):
+        return solution.candidate_probabilities(links)
+    whole: Seating = solution.with_pairs(how)
+    return whole.candidate_probabilities(links)

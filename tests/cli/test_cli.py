@@ -274,7 +274,7 @@ def test_an_interrupt_says_how_far_the_work_had_come(run, simulated, tmp_path, m
         tell(3, 40)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spklink.runs.seated.solve", interrupted)
+    monkeypatch.setattr("spklink.runs.evidence.solve", interrupted)
     code, _, err = assign(run, simulated, tmp_path / "out")
     assert code == 130
     assert err == "spklink: stopped while computing the posterior, 3 of 40 done\n"

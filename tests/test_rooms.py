@@ -17,7 +17,7 @@ ROOMS = (
     *("table_forms", "foreign_tables", "column_words", "columns", "file_names", "whole_files"),
     "tables",
     *("whole_columns", "table_blocks", "written_columns"),
-    *("onnx_files", "threads", "processes", "cache", "options", "shared_options"),
+    *("onnx_files", "threads", "processes", "cache", "hands", "options", "shared_options"),
     *("world_options", "review_options", "table_options", "partition_options"),
     *("compare_options", "option_groups", "settings"),
     *("database", "formats", "sound", "corpora", "recognizers", "scores", "posterior"),

@@ -20,6 +20,7 @@ from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.side_names import listed_speakers, read_known_pairs, read_without_lists
 from spklink.database.sides import pairs_within
 from spklink.errors import SpklinkError, check_folder
+from spklink.hands import Here
 from spklink.options import described, resolved
 from spklink.partitions.beliefs import NO_BELIEFS, of_graph
 from spklink.partitions.graph import link_graph, put_back
@@ -263,7 +264,7 @@ def _sparse(
             blank.apart,
             tables,
             plan.calibration,
-            threads=how.threads,
+            hands=Here(how.threads),
             seed=how.seed,
             tell=stages.progress,
         )

@@ -22,10 +22,12 @@ import numpy as np
 from spklink.cache import damage_note, key_of, sweep_all
 from spklink.calibration.choice import Calibrated, calibrated, compared_twice
 from spklink.calibration.pairs import Pairs
+from spklink.cluster import check_address, joined
 from spklink.database.frequent import Frequent, find_frequent
 from spklink.database.links import Links, find_links
 from spklink.database.sides import vague
 from spklink.errors import check_folder
+from spklink.hands import Here
 from spklink.memory import limited_to
 from spklink.options import described, resolved
 from spklink.posterior.posterior import Posterior
@@ -88,11 +90,17 @@ def link(
     """
     asked, stages = resolved(LinkOptions, options), stages or Stages()
     folder = None if out is None else check_folder(out)
+    check_address(asked["cluster"])
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
         case = replace(Case.read(table, asked, plan), before=earlier_labels(folder))
-    with _cache(asked["cache"], folder) as cache, limited_to(asked["budget_gb"]):
-        result = _linked(case, plan, cache, asked, stages)
+    with (
+        _cache(asked["cache"], folder) as cache,
+        limited_to(asked["budget_gb"]),
+        joined(asked["cluster"], cache, Here(plan.how.workers), stages.say) as cluster,
+    ):
+        how = replace(plan.how, cluster=cluster)
+        result = _linked(case, replace(plan, how=how), cache, asked, stages)
     if folder is not None:
         result.save(folder)
     return result

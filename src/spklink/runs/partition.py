@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from spklink.cache import damage_note, sweep_all
 from spklink.calibration.choice import LABELFREE, NONE
 from spklink.calibration.curves import Saved
+from spklink.cluster import check_address, joined
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.side_names import listed_speakers, read_known_pairs, read_without_lists
 from spklink.database.sides import pairs_within
 from spklink.errors import SpklinkError, check_folder
-from spklink.hands import Here
+from spklink.hands import Hands, Here
 from spklink.options import described, resolved
 from spklink.partitions.beliefs import NO_BELIEFS, of_graph
 from spklink.partitions.graph import link_graph, put_back
@@ -69,11 +70,17 @@ def partition(
     """
     asked, stages = resolved(PartitionOptions, options), stages or Stages()
     folder = None if out is None else check_folder(out)
+    check_address(asked["cluster"])
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
         case = _read(table, asked, plan)
-    with _cache(asked["cache"], folder) as cache:
-        found = _found(case, plan, cache, asked, stages)
+    here = Here(cores(asked["workers"]))
+    with (
+        _cache(asked["cache"], folder) as cache,
+        joined(asked["cluster"], cache, here, stages.say) as cluster,
+    ):
+        how = Options(seed=asked["seed"], workers=here.count, cluster=cluster)
+        found = _found(case, plan, cache, asked, stages, how)
     if folder is not None:
         found.save(folder)
     return found
@@ -154,9 +161,10 @@ def _cache(asked: Any, folder: Path | None) -> Iterator[Path]:
     yield cache
 
 
-def _source(case: _Case, cache: Path, asked: PartitionOptions, stages: Stages) -> Source:
+def _source(
+    case: _Case, cache: Path, asked: PartitionOptions, stages: Stages, how: Options
+) -> Source:
     """Recordings that are listened to, or given vectors."""
-    how = Options(seed=asked["seed"], workers=cores(asked["workers"]))
     like_link: Any = asked  # the options of listening are those of `link`
     if asked["embeddings"] is not None:
         return given_embeddings(case.conversations, case.inputs, how, cache, like_link, stages)
@@ -167,11 +175,17 @@ def _source(case: _Case, cache: Path, asked: PartitionOptions, stages: Stages) -
 
 
 def _found(
-    case: _Case, plan: Plan, cache: Path, asked: PartitionOptions, stages: Stages
+    case: _Case,
+    plan: Plan,
+    cache: Path,
+    asked: PartitionOptions,
+    stages: Stages,
+    how: Options,
 ) -> Partition:
     table = case.conversations
     if asked["scores"] is None:
-        return _of_voices(case, plan, _source(case, cache, asked, stages), asked, stages)
+        source = _source(case, cache, asked, stages, how)
+        return _of_voices(case, plan, source, asked, stages, how.hands)
     given = as_passing(asked["scores"])
     with stages.stage("reading the scores"):
         used = np.arange(len(table.sides))
@@ -184,7 +198,12 @@ def _found(
 
 
 def _of_voices(
-    case: _Case, plan: Plan, source: Source, asked: PartitionOptions, stages: Stages
+    case: _Case,
+    plan: Plan,
+    source: Source,
+    asked: PartitionOptions,
+    stages: Stages,
+    hands: Hands,
 ) -> Partition:
     sound, trained = source.sound, source.trained
     if trained is None:
@@ -194,7 +213,7 @@ def _of_voices(
     blank = _blank(case, plan, used, case.inputs.with_files(source.files), asked, stages)
     blank = replace(blank, sound=sound, recognizer=source.about())
     if len(used) > DENSE_SIDES:
-        found = _sparse(blank, trained, plan, asked, stages)
+        found = _sparse(blank, trained, plan, asked, stages, hands)
     else:
         with stages.stage("comparing voices"):
             scores, note = voice_matrix(trained, case.conversations, sound.usable)
@@ -244,7 +263,12 @@ def _dense(
 
 
 def _sparse(
-    blank: Partition, trained: Trained, plan: Plan, asked: PartitionOptions, stages: Stages
+    blank: Partition,
+    trained: Trained,
+    plan: Plan,
+    asked: PartitionOptions,
+    stages: Stages,
+    hands: Hands,
 ) -> Partition:
     """With the pairs that matter."""
     if asked["method"] not in ("auto", "agglomerative"):
@@ -264,7 +288,7 @@ def _sparse(
             blank.apart,
             tables,
             plan.calibration,
-            hands=Here(how.threads),
+            hands=hands,
             seed=how.seed,
             tell=stages.progress,
         )

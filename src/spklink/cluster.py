@@ -37,7 +37,8 @@ MEGABYTES = 50.0  # of results that come back in a second
 BEAT = 1.0  # seconds between two looks at the cluster
 CONNECTING = 20.0  # seconds until nobody answers at an address
 NOBODY = 300.0  # seconds until a cluster without workers is given up
-LEAVING = 5.0  # seconds
+ANSWER, LEAVING = 3.0, 5.0  # seconds
+LOGGERS, NOTHING = ("distributed", "tornado"), logging.CRITICAL + 1
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Say = Callable[[str], None]
@@ -88,13 +89,16 @@ def joined(
 @contextmanager
 def _silent() -> Iterator[None]:
     """Dask tells of every worker that comes and goes; what a person should know is said here."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    _dask()  # it sets levels when it is imported
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in LOGGERS]
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(NOTHING)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
 
 
 @contextmanager
@@ -129,7 +133,7 @@ def _local(workers: int) -> Iterator[Any]:
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         memory_limit=0,
-        silence_logs=logging.CRITICAL + 1,
+        silence_logs=NOTHING,
     )
     try:
         yield cluster
@@ -233,16 +237,20 @@ class Cluster:
 
     def check(self) -> None:
         """An error where nobody is there any more."""
-        if self.client.status != "running":
-            raise self.lost()
+        self._check_connected()
         if time.monotonic() - self.looked > BEAT:
             self.run.sign.parent.touch()  # nobody takes its folder for one that was left behind
             if not self._look():
                 self._give_up()
 
+    def _check_connected(self) -> None:
+        if self.client.status != "running":
+            raise self.lost()
+
     def _look(self) -> int:
-        with self._told():
-            self.threads = sum(self.client.nthreads().values())
+        self._check_connected()
+        with self._told(), suppress(_dask().TimeoutError):  # it may be busy
+            self.threads = sum(self.client.nthreads(callback_timeout=ANSWER).values())
         self.looked = time.monotonic()
         if self.threads:
             self.last_seen = self.looked
@@ -271,6 +279,9 @@ class Cluster:
             ) from None
         except (dask.CancelledError, dask.core.CommClosedError):
             raise self.lost() from None
+        except Exception:
+            self._check_connected()  # Dask has several errors for a scheduler that is not there
+            raise
 
     def lost(self) -> SpklinkError:
         return SpklinkError(

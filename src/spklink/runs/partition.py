@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.cache import damage_note, sweep_all
+from spklink.cache import cache_folder, damage_note
 from spklink.calibration.choice import LABELFREE, NONE
 from spklink.calibration.curves import Saved
 from spklink.cluster import check_address, joined
@@ -76,7 +73,7 @@ def partition(
         case = _read(table, asked, plan)
     here = Here(cores(asked["workers"]))
     with (
-        _cache(asked["cache"], folder) as cache,
+        cache_folder(asked["cache"], folder) as cache,
         joined(asked["cluster"], cache, here, stages.say) as cluster,
     ):
         how = Options(seed=asked["seed"], workers=here.count, cluster=cluster)
@@ -148,17 +145,6 @@ def _read(table: Table, asked: PartitionOptions, plan: Plan) -> _Case:
             ) from None
         notes.append(f"{speakers} speakers, as the lists of the table name; else nothing of them")
     return _Case(inputs, people, speakers, together, apart, notes)
-
-
-@contextmanager
-def _cache(asked: Any, folder: Path | None) -> Iterator[Path]:
-    if asked is None and folder is None:
-        with TemporaryDirectory(prefix="spklink-") as temporary:
-            yield Path(temporary)
-        return
-    cache = Path(asked) if asked is not None else Path(folder or "") / "cache"
-    sweep_all(cache)
-    yield cache
 
 
 def _source(

@@ -125,7 +125,7 @@ def hear(
 ) -> Sound:
     """Arrays of all conversations; a bad recording is an error or, if asked for, marked."""
     sides = conversations.sides
-    local = fetch_all(recordings_of(conversations), folder.parent / "recordings", tell)
+    local = fetch_all(recordings_of(conversations), folder.parent / "recordings", tell, hands)
     jobs = [
         Job(files, tracks, front_end, folder, unreachable=why)
         for (files, why), tracks in zip(local, sides.counts.tolist(), strict=True)

@@ -32,7 +32,9 @@ class Processes:
 
 
 @contextmanager
-def dask_processes(folder: Path, workers: int, *, failures: int = 3) -> Iterator[Processes]:
+def dask_processes(
+    folder: Path, workers: int, *words: str, failures: int = 3
+) -> Iterator[Processes]:
     """So many workers of one thread; a task that so many of them died of is tried once more."""
     folder.mkdir(parents=True, exist_ok=True)
     address = folder / "scheduler.json"
@@ -41,7 +43,7 @@ def dask_processes(folder: Path, workers: int, *, failures: int = 3) -> Iterator
         "DASK_TEMPORARY_DIRECTORY": str(folder),
         "PYTHONPATH": str(HERE),
     }
-    common = ["--host", "127.0.0.1", "--no-dashboard"]
+    common = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0", *words]
     log = (folder / "log").open("wb")
 
     def start(module: str, *words: str) -> subprocess.Popen[bytes]:

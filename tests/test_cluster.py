@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +21,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_work import deadly, deadly_once, refuse, slow_square, square, worker
-from spklink import SpklinkError, link, partition
+from made_calls import PAIRS, write_table
+from spklink import SpklinkError, build_model, find_cliques, link, partition, solve
 from spklink import cluster as module
 from spklink.cluster import check_address, joined
 from spklink.cluster_flight import AHEAD, Flight, Pace
 from spklink.cluster_tasks import Run
 from spklink.hands import Held, Here
+from spklink.posterior.posterior import Options
 from spklink.processes import Died
 from spklink.recognizers.mixture import BLOCK, GROUP, train
 from spklink.recognizers.products import Cosine, all_pairs, pair_scores, table
 from spklink.runs.stages import Stages
+from spklink.worlds.simulate import simulate
 
 pytest.importorskip("distributed")
 pytest.importorskip("psutil")
@@ -121,6 +128,33 @@ def test_training_scoring_and_cliques_do_not_ask_who_does_them(cluster):
     assert sum(known is vectors for known, _ in cluster.laid) == 1
 
 
+def test_cliques_too(cluster):
+    made = simulate(seed=1)
+    model = build_model(made.conversations, find_cliques(made.conversations), made.links, made.llr)
+    one, two = (
+        solve(model, options=Options(method="tree", cluster=hands))
+        for hands in (None, cluster)
+    )
+    for name in ("exchanged", "both_exchanged", "best", "log_evidence_low", "method", "reason"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_workers_fetch_recordings_from_elsewhere(calls, processes, tmp_path):
+    pytest.importorskip("aiohttp")
+    handler = partial(SimpleHTTPRequestHandler, directory=calls)
+    handler.func.log_message = lambda *_: None
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        rows = [(f"c{k}", f"{url}/{k}.wav", f"{a};{b}") for k, (a, b) in enumerate(PAIRS)]
+        write_table(tmp_path / "t.csv", ["conversation", "audio", "participants"], rows)
+        for name, where in (("here", None), ("far", processes.address)):
+            link(tmp_path / "t.csv", tmp_path / name, cluster=where, **SMALL)
+        server.shutdown()
+    assert content(tmp_path / "far") == content(tmp_path / "here")
+    assert len(list((tmp_path / "far" / "cache" / "recordings").iterdir())) == len(PAIRS)
+
+
 # --- hands ----------------------------------------------------------------------------------------
 
 
@@ -164,8 +198,12 @@ def test_an_item_that_ends_all_workers_has_died_and_no_other(cluster):
     found = list(cluster.apart(deadly, range(10)))
     assert isinstance(found[5], Died)
     assert found[:5] + found[6:] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+
+
+def test_where_nothing_may_die_it_is_one_line(cluster, monkeypatch):
+    monkeypatch.setattr(cluster, "apart", lambda work, items: iter([Died("2 workers ended")]))
     with pytest.raises(SpklinkError, match=r"end while they work .2 workers ended"):
-        list(cluster.each(deadly, [5]))
+        list(cluster.each(square, [5]))
 
 
 def test_without_its_scheduler_a_run_ends_in_one_line_and_goes_on_later(calls, linked, tmp_path):
@@ -255,14 +293,39 @@ def test_a_cluster_without_workers_is_given_up(tmp_path, monkeypatch):
 def test_nobody_else_reaches_local_workers(tmp_path):
     import psutil
 
+    me, before = psutil.Process(), set(psutil.Process().children(recursive=True))
     with joined("local:1", tmp_path, Here(1)) as cluster:
         assert list(cluster.each(square, range(3))) == [0, 1, 4]
-        me = psutil.Process()
-        every = [one for who in (me, *me.children(recursive=True)) for one in who.net_connections()]
+        ours = [me, *(set(me.children(recursive=True)) - before)]
+        every = [one for who in ours for one in who.net_connections()]
         listening = [one.laddr.ip for one in every if one.status == psutil.CONN_LISTEN]
     assert len(listening) >= 2
     assert set(listening) == {"127.0.0.1"}
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates")
+def test_behind_tls(tmp_path):
+    import dask
+
+    make = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=us"
+    subprocess.run(["openssl", *make.split()], cwd=tmp_path, check=True, capture_output=True)
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    words = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key, "--protocol", "tls")
+    at = "distributed.comm.tls"
+    tls = {f"{at}.ca-file": cert, f"{at}.client.cert": cert, f"{at}.client.key": key}
+    with dask_processes(tmp_path / "dask", 1, *words) as found:
+        assert found.address.startswith("tls://")
+        with (
+            dask.config.set(tls),
+            joined(found.address, tmp_path, Here(1)) as cluster,
+        ):
+            assert list(cluster.each(square, range(3))) == [0, 1, 4]
+        with (
+            pytest.raises(SpklinkError, match="no scheduler can be reached there"),
+            joined(found.address, tmp_path, Here(1)),
+        ):
+            pass
 
 
 # --- how items travel, without a cluster ----------------------------------------------------------

@@ -279,8 +279,10 @@ class Cluster:
             ) from None
         except (dask.CancelledError, dask.core.CommClosedError):
             raise self.lost() from None
-        except Exception:
-            self._check_connected()  # Dask has several errors for a scheduler that is not there
+        except Exception as error:  # Dask has several for a scheduler that is not there, and
+            if isinstance(error, OSError):
+                time.sleep(BEAT)  # some come before it has noticed
+            self._check_connected()
             raise
 
     def lost(self) -> SpklinkError:

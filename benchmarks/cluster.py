@@ -32,7 +32,7 @@ from timing import show
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from dask_processes import Processes, dask_processes
 
-TICK = 0.1  # seconds between two looks at the memory
+TICK = 0.5  # seconds between two looks at the memory
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +27,11 @@ class Processes:
         """Process numbers of all workers that are alive."""
         import psutil
 
-        children = psutil.Process(self.nannies.pid).children()
-        return [one.pid for one in children if "spawn_main" in " ".join(one.cmdline())]
+        found = []
+        for one in psutil.Process(self.nannies.pid).children():
+            with suppress(psutil.Error):  # it has just ended
+                found += [one.pid] if "spawn_main" in " ".join(one.cmdline()) else []
+        return found
 
 
 @contextmanager

@@ -39,6 +39,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("psutil")
 from dask_processes import dask_processes
 
+ROOT = Path(__file__).parent.parent
 SMALL = {"components": 16, "workers": 1}
 
 
@@ -132,8 +133,7 @@ def test_cliques_too(cluster):
     made = simulate(seed=1)
     model = build_model(made.conversations, find_cliques(made.conversations), made.links, made.llr)
     one, two = (
-        solve(model, options=Options(method="tree", cluster=hands))
-        for hands in (None, cluster)
+        solve(model, options=Options(method="tree", cluster=hands)) for hands in (None, cluster)
     )
     for name in ("exchanged", "both_exchanged", "best", "log_evidence_low", "method", "reason"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
@@ -384,3 +384,10 @@ def test_work_that_travels_is_small():
     assert Held(vectors).get() is vectors
     tiles = _Tiles(Cosine(vectors[0]), Held(vectors[:0]))
     assert len(pickle.dumps(tiles.pairs)) < 1000
+
+
+def test_the_page_has_the_table_that_the_model_prints(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import cost_model
+
+    assert "\n".join(cost_model.table()) in (ROOT / "docs" / "how-to" / "cluster.md").read_text()

@@ -24,7 +24,7 @@ from spklink.cluster_flight import Flight
 from spklink.cluster_tasks import Mapped, Run, carry_out, facts, forget
 from spklink.errors import SpklinkError
 from spklink.hands import Hands, Here, Reached
-from spklink.processes import Died
+from spklink.processes import Died, interrupts_held
 from spklink.threads import without_main
 from spklink.whole_files import aside
 from spklink.words import counted
@@ -127,14 +127,15 @@ def _client(address: str) -> Iterator[Any]:
 @contextmanager
 def _local(workers: int) -> Iterator[Any]:
     """So many workers on this machine, which nobody can reach from another one."""
-    cluster = _dask().LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        memory_limit=0,
-        silence_logs=NOTHING,
-    )
+    with interrupts_held():  # Ctrl-C is for us: whoever starts workers starts them without it
+        cluster = _dask().LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=NOTHING,
+        )
     try:
         yield cluster
     finally:

@@ -107,8 +107,8 @@ def figure(value: float) -> str:
 def table(minutes: float = 5.0, calls_a_person: float = 5.0, speech: float = 0.4) -> list[str]:
     """The lines of a table as in the documentation."""
     rows = [row(calls, minutes, calls_a_person, speech) for calls in SIZES]
-    lines = [COLUMNS, ("---:",) * len(COLUMNS), *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in (COLUMNS, *rows))
+    return [head, "|" + "---:|" * len(COLUMNS), *body]
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
+from weakref import ReferenceType, finalize, ref
 
 from numpy.typing import NDArray
 
@@ -37,7 +38,7 @@ MEGABYTES = 50.0  # of results that come back in a second
 BEAT = 1.0  # seconds between two looks at the cluster
 CONNECTING = 20.0  # seconds until nobody answers at an address
 NOBODY = 300.0  # seconds until a cluster without workers is given up
-ANSWER, LEAVING = 3.0, 5.0  # seconds
+ANSWER, LEAVING = 3.0, 2.0  # seconds
 LOGGERS, NOTHING = ("distributed", "tornado"), logging.CRITICAL + 1
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -139,7 +140,8 @@ def _local(workers: int) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        cluster.close(timeout=LEAVING)
+        with suppress(Exception):  # a busy machine takes longer; they end without us, too
+            cluster.close(timeout=LEAVING)
 
 
 class Cluster:
@@ -150,7 +152,7 @@ class Cluster:
     def __init__(self, client: Any, address: str, folder: Path, here: Here) -> None:
         self.client, self.address, self.here = client, address, here
         self.run, self.store = Run.signed(folder), Store(folder)
-        self.laid: list[tuple[NDArray[Any], Mapped]] = []
+        self.laid: list[tuple[ReferenceType[NDArray[Any]], Mapped]] = []
         self.looked, self.threads = 0.0, 0
         self.last_seen = time.monotonic()  # of any worker
 
@@ -189,11 +191,12 @@ class Cluster:
 
     def reach(self, array: NDArray[Any]) -> Reached:
         for known, mapped in self.laid:
-            if known is array:
+            if known() is array:
                 return mapped
         mapped = Mapped(self.store.folder, key_of(uuid4().hex))
         self.store.write(mapped.name, {}, {"array": array})
-        self.laid.append((array, mapped))
+        self.laid.append((ref(array), mapped))
+        finalize(array, self.store.path(mapped.name).unlink, missing_ok=True)
         return mapped
 
     # --- the cluster --------------------------------------------------------------------------
@@ -225,16 +228,16 @@ class Cluster:
 
     def outcome(self, future: Any) -> Any:
         """What a worker found; its error, and ours where the cluster is gone."""
-        self.wait(future)
         with self._told():
             return future.result()
 
-    def wait(self, future: Any) -> None:
-        """Until it is there, or has failed."""
-        while not future.done():
+    def settled(self, future: Any, *, wait: bool = True) -> bool:
+        """Whether it is there, or has failed; perhaps after a moment."""
+        if wait and not future.done():
             with self._told(), suppress(_dask().TimeoutError):
                 _dask().wait([future], timeout=BEAT)
             self.check()
+        return bool(future.done())
 
     def check(self) -> None:
         """An error where nobody is there any more."""

@@ -18,7 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from spklink.processes import Died
 
 TASK = 1.0  # seconds that a task should take
-AHEAD = 3  # tasks a thread of a worker that are under way
+AHEAD = 3  # tasks a thread of a worker that are under way,
+HELD = 30  # or done before one that was sent earlier
 LARGEST, GROWTH = 4096, 8  # items a task; how many times more than the largest before
 RECENT = 9  # tasks by which the next are measured
 Item = TypeVar("Item")
@@ -35,8 +36,8 @@ class Carrier(Protocol):
     def submit(self, work: Callable[[Any], Any], items: Sequence[Any]) -> Any:
         """A task of these items."""
 
-    def wait(self, future: Any) -> None:
-        """Until a task is done or has failed."""
+    def settled(self, future: Any, *, wait: bool = True) -> bool:
+        """Whether a task is done or has failed; perhaps after a moment."""
 
     def outcome(self, future: Any) -> tuple[float, list[Any]]:
         """Seconds and results of a task."""
@@ -75,17 +76,23 @@ class Flight(Generic[Item, Result]):
     def results(self) -> Iterator[Result | Died]:
         while self.tasks or self.begin < len(self.items):
             self._send()
-            some, future = self.tasks.popleft()
+            some, future = self.tasks[0]
+            while not self.cluster.settled(future):
+                self._send()
+            self.tasks.popleft()
             yield from self._arrived(some, future)
 
     def _send(self) -> None:
         """Keep all workers busy."""
         hands = self.cluster.count
-        while self.begin < len(self.items) and len(self.tasks) < AHEAD * hands:
+        waiting = sum(not self.cluster.settled(one, wait=False) for _, one in self.tasks)
+        while self.begin < len(self.items) and waiting < AHEAD * hands:
+            if len(self.tasks) >= HELD * hands:
+                return
             size = self.pace.size(len(self.items) - self.begin, hands)
             some = list(self.items[self.begin : self.begin + size])
             self.tasks.append((some, self.cluster.submit(self.work, some)))
-            self.begin += size
+            self.begin, waiting = self.begin + size, waiting + 1
 
     def _arrived(self, some: Sequence[Item], future: Any) -> Sequence[Result | Died]:
         from distributed import KilledWorker
@@ -94,7 +101,7 @@ class Flight(Generic[Item, Result]):
             seconds, found = self.cluster.outcome(future)
         except KilledWorker:
             for _, other in self.tasks:
-                self.cluster.wait(other)
+                self._wait(other)
             return [self._alone(item) for item in some]
         self.pace.told(seconds, len(some))
         return found
@@ -103,12 +110,18 @@ class Flight(Generic[Item, Result]):
         """An item that workers may have died of."""
         from distributed import KilledWorker
 
+        future = self.cluster.submit(self.work, [item])
+        self._wait(future)
         try:
-            _, [found] = self.cluster.outcome(self.cluster.submit(self.work, [item]))
+            _, [found] = self.cluster.outcome(future)
         except KilledWorker as error:
             return Died(f"{error.allowed_failures + 1} workers ended")
         result: Result = found
         return result
+
+    def _wait(self, future: Any) -> None:
+        while not self.cluster.settled(future):
+            pass
 
     def end(self) -> None:
         """Whatever is still under way is not wanted any more."""

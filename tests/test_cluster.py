@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_work import deadly, deadly_once, refuse, slow_square, square, worker
+from dask_processes import dask_processes
 from made_calls import PAIRS, write_table
 from spklink import SpklinkError, build_model, find_cliques, link, partition, solve
 from spklink import cluster as module
@@ -35,9 +36,8 @@ from spklink.recognizers.products import Cosine, all_pairs, pair_scores, table
 from spklink.runs.stages import Stages
 from spklink.worlds.simulate import simulate
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 pytest.importorskip("psutil")
-from dask_processes import dask_processes
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"components": 16, "workers": 1}
@@ -46,6 +46,8 @@ SMALL = {"components": 16, "workers": 1}
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory):
     with dask_processes(tmp_path_factory.mktemp("dask"), 2, failures=1) as found:
+        with distributed.Client(found.address) as client:
+            client.wait_for_workers(2)
         yield found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from spklink import SpklinkError
-from spklink.processes import Died, interrupts_held, in_processes
+from spklink.processes import Died, in_processes, interrupts_held
 
 posix = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 

@@ -140,7 +140,7 @@ class Scorer:
             usable=self.sound.usable,
             seconds=self.sound.known_seconds(),
             width=product.depth,
-            hands=self.hands,
+            threads=self.hands.worth(0.0).count,
         )
 
     def sampled(self, frequent: Frequent) -> Pairs:

@@ -103,8 +103,6 @@ def link(
     return result
 
 
-
-
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:
     links, frequent = _links(case, plan, asked)
     if len(frequent):

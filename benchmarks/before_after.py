@@ -100,7 +100,7 @@ from concurrent.futures import ThreadPoolExecutor
 train = get("train", "recognizers.mixture", "gmm")
 rng = np.random.default_rng(0)
 frames = rng.standard_normal((60000, 60)).astype(np.float32)
-least(lambda: train(lambda: [frames], 256, seed=0, iterations=2, threads=1), 3)
+least(lambda: train(lambda: [frames], 256, seed=0, iterations=2), 3)
 """,
     "detection measures, 10 million": START
     + """

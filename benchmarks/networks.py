@@ -28,6 +28,7 @@ import soxr
 
 from spklink.cache import Store
 from spklink.database.conversations import read_conversations
+from spklink.hands import Here
 from spklink.recognizers.network import make
 from spklink.sound.heard import Job
 from spklink.sound.listening import listen_all, load_array
@@ -78,7 +79,7 @@ def ours(recognizer, recordings, threads: int) -> list[np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         jobs = [Job(files, 2, recognizer.front_end, Path(folder)) for files in recordings]
         store = Store(Path(folder))
-        heard = listen_all(jobs, store, workers=threads)
+        heard = listen_all(jobs, store, hands=Here(threads))
         return [recognizer.vector(load_array(store, one, k)) for one in heard for k in range(2)]
 
 

@@ -23,6 +23,7 @@ from spklink.cli.show import number, table
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.labels import read_key
 from spklink.database.sides import speakers_on
+from spklink.hands import Here
 from spklink.measures.detection import measure
 from spklink.recognizers.gmm_ubm import EARLY, LAST, make
 from spklink.recognizers.mixture import Mixture, expectation, train
@@ -56,7 +57,7 @@ def tried(
 ) -> tuple[Mixture, float, float]:
     """A mixture, its log-likelihood a frame, and seconds."""
     begin = time.process_time()
-    mixture = train(blocks, 256, seed=seed, iterations=last, early=early, threads=threads)
+    mixture = train(blocks, 256, seed=seed, iterations=last, early=early, hands=Here(threads))
     taken = time.process_time() - begin
     found = expectation(mixture, blocks(), threads=threads)
     return mixture, found.log_likelihood / float(found.zeroth.sum()), taken
@@ -73,7 +74,7 @@ def main() -> None:
     people = read_conversations(given.table)
     folder = given.cache / "features"
     front = make().front_end
-    sound = hear(people, front, folder, min_speech=0.0, skip_bad=True, workers=given.workers)
+    sound = hear(people, front, folder, min_speech=0.0, skip_bad=True, hands=Here(given.workers))
     on = speakers_on(people, read_key(given.key, people).bits)
 
     def blocks() -> Iterator[Singles]:

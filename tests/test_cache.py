@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spklink.cache import Store, damage_note, key_of, private_room, sweep_all
+from spklink.cache import Store, cache_folder, damage_note, key_of, private_room, sweep_all
+from spklink.errors import SpklinkError
 
 NAME, OTHER = key_of("one"), key_of("other")
 ARRAYS = {
@@ -180,3 +181,29 @@ def test_only_old_remains_are_swept(tmp_path):
     assert not old.exists()
     assert new.exists()
     sweep_all(tmp_path / "nothing")
+
+
+def test_what_is_kept_already_is_not_replaced(tmp_path):
+    """Another machine may have it mapped. What differs or is damaged is replaced."""
+    store, array = Store(tmp_path), np.arange(100.0)
+    name = key_of("same")
+    store.write(name, {"said": 1}, {"a": array})
+    before = store.path(name).stat().st_ino
+    mapped = store.load(name).arrays["a"]
+    Store(tmp_path).write(name, {"said": 1}, {"a": array})
+    assert store.path(name).stat().st_ino == before
+    store.write(name, {"said": 1}, {"a": array + 1})
+    assert store.load(name).arrays["a"].tolist() == (array + 1).tolist()
+    assert mapped.tolist() == array.tolist()
+    data = bytearray(store.path(name).read_bytes())
+    data[-70] ^= 1
+    store.path(name).write_bytes(data)
+    Store(tmp_path).write(name, {"said": 1}, {"a": array + 1})
+    assert Store(tmp_path).load(name).arrays["a"].tolist() == (array + 1).tolist()
+
+
+def test_a_cache_on_object_storage_is_refused(tmp_path):
+    with pytest.raises(SpklinkError, match="only recordings may be on object storage"):
+        cache_folder("s3://bucket/cache", None).__enter__()
+    with cache_folder(tmp_path / "c::d", None) as cache:
+        assert cache == tmp_path / "c::d"

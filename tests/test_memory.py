@@ -15,6 +15,7 @@ import pytest
 
 import spklink
 from spklink import SpklinkError, memory
+from spklink.hands import Here
 from spklink.memory import ALLOTMENT, GB, Memory, held_by, limited_to
 from spklink.processes import in_processes
 from spklink.recognizers import products
@@ -92,8 +93,8 @@ def test_scores_do_not_depend_on_threads_under_a_small_budget():
     usual = products.table(cosine, vectors, sides, sides)
     with limited_to(0.5):
         assert products._step(cosine) < 300
-        assert products._threads(cosine, 64) < 8
-        one, many = (products.table(cosine, vectors, sides, sides, threads=t) for t in (1, 8))
+        assert products._hands(cosine, Here(64)).count < 8
+        one, many = (products.table(cosine, vectors, sides, sides, hands=Here(t)) for t in (1, 8))
     assert one.tobytes() == many.tobytes()
     assert np.allclose(one, usual, atol=1e-5)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from spklink import SpklinkError
-from spklink.processes import Died, _interrupts_held, in_processes
+from spklink.processes import Died, in_processes, interrupts_held
 
 posix = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 
@@ -177,7 +177,7 @@ def test_an_interrupt_waits_until_a_helper_is_started():
         signal.raise_signal(signal.SIGINT)
 
     def start() -> None:
-        with _interrupts_held():
+        with interrupts_held():
             begin.set()
             other.join()
             time.sleep(0.01)
@@ -188,7 +188,7 @@ def test_an_interrupt_waits_until_a_helper_is_started():
     with pytest.raises(KeyboardInterrupt):
         start()
     assert done
-    with _interrupts_held():  # nothing is left of it
+    with interrupts_held():  # nothing is left of it
         pass
 
 

@@ -30,7 +30,7 @@ import tempfile
 import weakref
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.errors import SpklinkError
 from spklink.tables import TEMPORARY, replacing, sweep
 from spklink.words import counted
 
@@ -49,6 +50,7 @@ Arrays = Mapping[str, NDArray[Any]]
 _FIRST = re.compile(rb"spklink kept %d ([0-9]{12}) ([0-9a-f]{8})\n" % FORMAT)
 _LINE = len(b"spklink kept %d 000000000000 00000000\n" % FORMAT)
 _NAME = re.compile(r"[0-9a-f]{32}")
+ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # s3://bucket, as a path
 
 
 def key_of(value: Any) -> str:
@@ -66,6 +68,9 @@ class Kept:
 
 class _DamagedError(Exception):
     """A file that is there and cannot be believed."""
+
+
+UNBELIEVED = (_DamagedError, OSError, ValueError, TypeError, LookupError, RecursionError)
 
 
 class Store:
@@ -97,14 +102,17 @@ class Store:
                 yield name, about
 
     def write(self, name: str, about: Any, arrays: Arrays) -> None:
-        """Keep this, in place of whatever was there."""
+        """Keep this, in place of whatever was there but the very same: another process may have
+        that mapped, and on some file systems of a network would lose it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {key: np.asarray(array, order="C") for key, array in arrays.items()}
-        path = self.path(name)
+        path, head = self.path(name), _head(name, about, content)
         if path.is_dir():
             self.reject(name)  # a file cannot take its place
+        if self._is_there(name, head):
+            return
         with replacing(path, lasting=False) as file:  # waiting for the disk costs more than hearing
-            file.write(_head(name, about, content))
+            file.write(head)
             for array in content.values():
                 file.write(_bytes_of(array))
                 file.write(bytes(-array.nbytes % ALIGNED))
@@ -119,13 +127,21 @@ class Store:
             else:
                 path.unlink()
 
+    def _is_there(self, name: str, head: bytes) -> bool:
+        """Whether a whole file begins like this, and so ends as it should."""
+        try:
+            self._opened(name, whole=True)
+            return _mapped(f"{self.folder}/{name}{ENDING}")[0][: len(head)] == head
+        except UNBELIEVED:
+            return False
+
     def _tried(self, name: str, *, whole: bool) -> Kept | None:
         try:
             return self._opened(name, whole=whole)
         except FileNotFoundError:
             if not self.path(name).is_symlink():
                 return None
-        except (_DamagedError, OSError, ValueError, TypeError, LookupError, RecursionError):
+        except UNBELIEVED:
             pass
         self.reject(name)
         return None
@@ -224,6 +240,23 @@ def damage_note(damaged: Collection[str]) -> str:
     were = "was" if len(damaged) == 1 else "were"
     files = counted(len(damaged), "damaged file")
     return f"{files} in the cache {were} not used and made anew where needed: {named}{more}"
+
+
+@contextmanager
+def cache_folder(asked: str | os.PathLike[str] | None, results: Path | None) -> Iterator[Path]:
+    """Where a run keeps what was heard: where it was asked for, in the results, or nowhere."""
+    if asked is None and results is None:
+        with tempfile.TemporaryDirectory(prefix="spklink-") as temporary:
+            yield Path(temporary)
+        return
+    cache = Path(asked) if asked is not None else Path(results or "") / "cache"
+    if ELSEWHERE.match(cache.as_posix()):
+        raise SpklinkError(
+            f"--cache {asked}: the cache is a folder of this machine or one that machines share; "
+            "only recordings may be on object storage"
+        )
+    sweep_all(cache)
+    yield cache
 
 
 def sweep_all(cache: Path) -> None:

@@ -8,6 +8,7 @@ from spklink.options import Option
 from spklink.shared_options import (
     BudgetGb,
     BudgetSeconds,
+    Cluster,
     EmbeddingKeys,
     File,
     Known,
@@ -72,5 +73,6 @@ class CompareOptions(TypedDict, total=False):
     budget_seconds: BudgetSeconds
     budget_gb: BudgetGb
     workers: Workers
+    cluster: Cluster
     seed: Seed
     safe_csv: SafeCsv

@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("weight", "beta", "method", "linkage", "threshold", "prior", "sweeps"),
     ),
     "When it looks": ("every", "rest", "once"),
-    "Limits": ("budget_seconds", "budget_gb", "workers", "seed"),
+    "Limits": ("budget_seconds", "budget_gb", "workers", "cluster", "seed"),
 }
 _GROUP = {name: title for title, names in GROUPS.items() for name in names}
 _ORDER = {name: place for place, name in enumerate(_GROUP)}

@@ -9,6 +9,7 @@ from spklink.shared_options import (
     Background,
     Beta,
     Cache,
+    Cluster,
     Components,
     EmbeddingKeys,
     Embeddings,
@@ -121,6 +122,7 @@ class PartitionOptions(TypedDict, total=False):
     cache: Cache
     retrain: Retrain
     workers: Workers
+    cluster: Cluster
     seed: Seed
     safe_csv: SafeCsv
     report: Report

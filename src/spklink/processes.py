@@ -76,7 +76,7 @@ class _Helper:
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=not parent)
         alone = nullcontext() if parent else _one_thread_each()
-        with nullcontext() if main else without_main(), alone, _interrupts_held():
+        with nullcontext() if main else without_main(), alone, interrupts_held():
             self.process.start()
         theirs.close()
         self.send(work)
@@ -198,7 +198,7 @@ def _one_thread_each() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """A process that is started inside never sees Ctrl-C; the caller sees it a moment later, so
     that no process is half started."""
     from multiprocessing import resource_tracker

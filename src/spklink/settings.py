@@ -30,6 +30,7 @@ from spklink.shared_options import (
     BudgetSeconds,
     Cache,
     Claimed,
+    Cluster,
     Components,
     Cue,
     EmbeddingKeys,
@@ -240,6 +241,7 @@ class LinkOptions(TypedDict, total=False):
     budget_seconds: BudgetSeconds
     budget_gb: BudgetGb
     workers: Workers
+    cluster: Cluster
     seed: Seed
     safe_csv: SafeCsv
     report: Report

@@ -257,6 +257,15 @@ Reviewer = Annotated[
 Workers = Annotated[
     int | None, Option("Cores to use; all of them by default.", None, least=1, matters=False)
 ]
+Cluster = Annotated[
+    str | None,
+    Option(
+        "Work on several machines: local:N (workers on this one), or where the scheduler of a "
+        "Dask cluster is, tcp://HOST:8786 or tls://HOST:8786.",
+        None,
+        matters=False,
+    ),
+]
 Seed = Annotated[int, Option("Seed of all random numbers.", 0, least=0, most=2**128 - 1)]
 SafeCsv = Annotated[
     bool,

@@ -65,7 +65,7 @@ class _OneThread:
     def enter(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self.limit = _matrix_library().limit(limits=1, user_api="blas")
+                self.limit = matrix_library().limit(limits=1, user_api="blas")
                 self.limit.__enter__()
             self.inside += 1
 
@@ -77,7 +77,7 @@ class _OneThread:
 
 
 @cache
-def _matrix_library() -> Any:
+def matrix_library() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
 from spklink.errors import SpklinkError
+from spklink.hands import Here
 from spklink.recognizers import mixture as gmm
 from spklink.recognizers import responsibilities
 from spklink.recognizers.mixture import (
@@ -210,14 +211,16 @@ def test_cuts_and_threads_do_not_change_a_byte() -> None:
     whole = train(lambda: [frames], 16, seed=1, iterations=3)
     for sizes in ([1, 0, 700, 2, 3000], [1024] * 4, [4999]):
         pieces = cuts(frames, sizes)
-        again = train(lambda pieces=pieces: pieces, 16, seed=1, iterations=3, threads=3)
+        again = train(lambda pieces=pieces: pieces, 16, seed=1, iterations=3, hands=Here(3))
         assert parameters(again) == parameters(whole)
     streamed = train(
         lambda: iter(cuts(frames, [999] * 5)), 16, seed=1, iterations=3, max_frames=None
     )
     assert parameters(streamed) == parameters(whole)
     assert parameters(train(lambda: [frames], 16, seed=2, iterations=3)) != parameters(whole)
-    sparse = [train(lambda: [frames], 16, seed=1, iterations=3, top=3, threads=t) for t in (1, 2)]
+    sparse = [
+        train(lambda: [frames], 16, seed=1, iterations=3, top=3, hands=Here(t)) for t in (1, 2)
+    ]
     assert parameters(sparse[0]) == parameters(sparse[1])
 
 

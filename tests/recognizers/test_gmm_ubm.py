@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations, make_conversations
 from spklink.errors import SpklinkError
+from spklink.hands import Here
 from spklink.recognizers import gmm_ubm, mixture, normalise, products
 from spklink.recognizers.gmm_ubm import DEFAULT, EARLY, LAST, PAPER, GmmUbm, Preset
 from spklink.recognizers.mixture import Mixture, statistics, train
@@ -155,11 +156,11 @@ def test_threads_and_memory_maps_do_not_change_a_byte(
     random = np.random.default_rng(2)
     i, j = random.integers(30, size=(2, 60))
     one = pair_scores(recognizer.product, vectors, i, j)
-    assert one.tobytes() == pair_scores(recognizer.product, mapped, i, j, threads=3).tobytes()
-    assert one.tobytes() == pair_scores(recognizer.product, vectors, j, i, threads=2).tobytes()
+    assert one.tobytes() == pair_scores(recognizer.product, mapped, i, j, hands=Here(3)).tobytes()
+    assert one.tobytes() == pair_scores(recognizer.product, vectors, j, i, hands=Here(2)).tobytes()
     all_one = all_pairs(recognizer.product, vectors)
     out = np.lib.format.open_memmap(tmp_path / "s.npy", "w+", np.float32, (30, 30))
-    all_pairs(recognizer.product, mapped, threads=3, out=out)
+    all_pairs(recognizer.product, mapped, hands=Here(3), out=out)
     assert all_one.tobytes() == np.load(tmp_path / "s.npy").tobytes()
     again = recognizer.centred(mapped, np.ones(30, bool))
     if preset is DEFAULT:

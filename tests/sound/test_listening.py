@@ -15,6 +15,7 @@ from spklink import SpklinkError
 from spklink.cache import Store
 from spklink.database.conversations import make_conversations, read_conversations
 from spklink.database.sides import numbered
+from spklink.hands import Here
 from spklink.sound.background_speech import hear_background
 from spklink.sound.chunks import changed
 from spklink.sound.features import DEFAULT
@@ -169,14 +170,14 @@ def test_a_recording_that_ends_the_process_is_a_bad_one(tmp_path):
     front_end, crash = Crashing(tmp_path / "log"), tmp_path / "crash"
     crash.touch()
     with pytest.raises(SpklinkError, match=r"c3: .*3\.wav ended the process") as caught:
-        heard_by(front_end, calls, tmp_path, workers=2)
+        heard_by(front_end, calls, tmp_path, hands=Here(2))
     assert "row 8: c7: " in str(caught.value)
     assert "exit code 139" in str(caught.value)
     assert len(front_end.heard()) == 18
-    sound = heard_by(front_end, calls, tmp_path, workers=2, skip_bad=True)
+    sound = heard_by(front_end, calls, tmp_path, hands=Here(2), skip_bad=True)
     assert {side for side, mark in enumerate(sound.marks) if mark} == {6, 7, 14, 15}
     crash.unlink()
-    again = heard_by(front_end, calls, tmp_path, workers=2)
+    again = heard_by(front_end, calls, tmp_path, hands=Here(2))
     assert not any(again.marks)
     assert sorted(front_end.heard()[18:]) == ["3.wav 2", "7.wav 2"]
     assert again.heard[:3] == heard_by(front_end, calls, tmp_path).heard[:3]
@@ -184,7 +185,7 @@ def test_a_recording_that_ends_the_process_is_a_bad_one(tmp_path):
 
 def test_a_decoder_may_crash_on_few_recordings_too(calls, tmp_path, monkeypatch):
     """Helpers find a decoder that ends them; what is in the cache needs none."""
-    first = heard_by(DEFAULT, calls, tmp_path, workers=2)
+    first = heard_by(DEFAULT, calls, tmp_path, hands=Here(2))
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "soundfile.py").write_text(
         "import os\n"
@@ -197,7 +198,7 @@ def test_a_decoder_may_crash_on_few_recordings_too(calls, tmp_path, monkeypatch)
     sf.write(calls.path.parent / "1.wav", noise(2, 8), RATE)
     path = first.store.path(first.heard[0].key)
     path.write_bytes(b"damaged")
-    sound = heard_by(DEFAULT, calls, tmp_path, workers=2, skip_bad=True)
+    sound = heard_by(DEFAULT, calls, tmp_path, hands=Here(2), skip_bad=True)
     assert sound.marks == ["bad audio"] * 3 + [""] * 7
     assert "ended the process, twice (exit code 139)" in sound.heard[1].fatal(0)
     assert sound.heard[2:] == first.heard[2:]

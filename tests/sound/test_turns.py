@@ -262,7 +262,7 @@ def test_real_meetings(tmp_path):
     table = read_conversations(folder / "conversations.csv", folder / "rttm")
     key = read_key(folder / "key.csv", table)
     assert len(key.said) == len(table.sides) == sum(len(one.labels) for one in table.diarized)
-    sound = hear(table, DEFAULT, tmp_path / "cache", min_speech=0.5, skip_bad=False, workers=1)
+    sound = hear(table, DEFAULT, tmp_path / "cache", min_speech=0.5, skip_bad=False)
     seconds = sound.seconds()
     for m, one in enumerate(table.diarized):
         for k, side in enumerate(range(*table.sides.of(m).indices(len(seconds)))):

@@ -76,6 +76,12 @@ class Bar:
             if TALK.verbose or not self.bar.disable:
                 self.bar.console.print(line, markup=False, highlight=False)
 
+    def say(self, line: str) -> None:
+        """One line, also where no bar is shown."""
+        TALK.note(line)
+        if not TALK.quiet:
+            self.bar.console.print(for_screen(line), markup=False, highlight=False, soft_wrap=True)
+
     def compiling(self) -> None:
         self.bar.update(self.task, description=f"{self.name} (compiling)")
         TALK.note(COMPILING)
@@ -110,7 +116,7 @@ def stages_on_stderr() -> Iterator[Stages]:
         bar = Bar(shown, shown.add_task("starting", total=None, left=""))
         _first_run(bar)
         try:
-            yield Stages(tell=bar.begin, progress=bar.step, ended=bar.end)
+            yield Stages(tell=bar.begin, progress=bar.step, ended=bar.end, say=bar.say)
         except KeyboardInterrupt:
             shown.stop()
             TALK.note(f"stopped while {bar.where}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.hands import ALONE, Hands
 from spklink.recognizers.products import InnerProduct, Singles, upper_tiles
 
 Ints = NDArray[np.int64]
@@ -43,7 +44,7 @@ def find_neighbours(
     floor: float,
     *,
     most: int = MOST_PAIRS,
-    threads: int = 1,
+    hands: Hands = ALONE,
     seed: int = 0,
     tell: Tell | None = None,
 ) -> Neighbours:
@@ -52,7 +53,7 @@ def find_neighbours(
     rng = np.random.default_rng(seed)
     kept: list[tuple[NDArray[np.int32], NDArray[np.int32], Singles]] = []
     held, sample, done = 0, [], 0
-    for (row, column), block in upper_tiles(product, vectors, threads=threads):
+    for (row, column), block in upper_tiles(product, vectors, hands=hands):
         a, b = np.nonzero(block > floor)
         if row == column:
             a, b = a[a < b], b[a < b]

@@ -9,8 +9,8 @@ solved exactly the two are equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from spklink.database.links import Links
 from spklink.database.sides import squares, track_of
 from spklink.errors import SpklinkError
+from spklink.hands import Hands, Here
 from spklink.posterior.inference.beliefs import EXACT
 from spklink.posterior.inference.enumeration import LARGEST, LIMIT, NAME, enumerate_all, k_best
 from spklink.posterior.inference.network import Network, Networks, condition, take
@@ -30,6 +31,7 @@ Bits = NDArray[np.int8]
 Tell = Callable[[int, int], None]  # hears (cliques done, cliques in all)
 SEED_STRIDE = 1_000_003  # between the seeds of two runs
 QUICK_SECONDS = 2.0  # a clique
+PER_CLIQUE, PER_PAIR = 1e-3, 1e-5  # seconds of a core, roughly
 MOST_TIES = 2**62  # counted: where nobody says anything there are two to the number of calls
 SETTLED = 0.99  # a conversation whose low end is this probable, or more, counts as settled
 
@@ -42,11 +44,17 @@ class Options:
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
     workers: int = 1
+    cluster: Hands | None = field(default=None, compare=False, repr=False)  # beside this machine
 
     def __post_init__(self) -> None:
         check_name(self.method)
         if self.workers < 1:
             raise SpklinkError("--workers must be 1 or more")
+
+    @property
+    def hands(self) -> Hands:
+        """Whoever does the work."""
+        return self.cluster or Here(self.workers)
 
     def quick(self) -> Options:
         """For a first look that is taken many times."""
@@ -231,31 +239,26 @@ def solve(
 
 
 def _run(jobs: list[tuple[int, Network]], options: Options) -> Iterator[tuple[int, Solved]]:
-    """Solve cliques one by one or, with workers, side by side; always in the same order."""
+    """Solve cliques one by one or side by side; always in the same order."""
+    seconds = sum(PER_CLIQUE + PER_PAIR * len(network.coupling) for _, network in jobs)
+    hands = options.hands.worth(seconds if len(jobs) > 1 else 0.0)
+    threads = hands.count if len(jobs) == 1 else 1
+    one = partial(_solve_one, replace(options, workers=threads, cluster=None))
+    yield from hands.each(one, jobs)
 
-    def one(job: tuple[int, Network]) -> tuple[int, Solved]:
-        k, network = job
-        try:
-            # Cliques that shared random numbers would err together.
-            seed = options.seed * SEED_STRIDE + k
-            return k, solve_network(
-                network,
-                method=options.method,
-                budget=options.budget,
-                seed=seed,
-                threads=options.workers if len(jobs) == 1 else 1,
-            )
-        except SpklinkError as error:
-            raise SpklinkError(f"clique {k + 1}: {error}") from None
 
-    if options.workers == 1 or len(jobs) < 2:
-        yield from map(one, jobs)
-        return
-    pool = ThreadPoolExecutor(options.workers)
+def _solve_one(options: Options, job: tuple[int, Network]) -> tuple[int, Solved]:
+    k, network = job
     try:
-        yield from pool.map(one, jobs)
-    finally:
-        pool.shutdown(cancel_futures=True)
+        return k, solve_network(
+            network,
+            method=options.method,
+            budget=options.budget,
+            seed=options.seed * SEED_STRIDE + k,  # cliques that shared them would err together
+            threads=options.workers,
+        )
+    except SpklinkError as error:
+        raise SpklinkError(f"clique {k + 1}: {error}") from None
 
 
 def _ratio(value: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -185,7 +185,7 @@ def _hear(
     """Every recording of the table, in order of their names."""
     folder, files = labelled.path.parent, sorted(set(labelled.audio))
     jobs = [Job((folder / name,), None, recognizer.front_end, sound.store.folder) for name in files]
-    heard = listen_all(jobs, sound.store, workers=trainer.threads)
+    heard = listen_all(jobs, sound.store, hands=trainer.hands)
     known = dict(zip(files, heard, strict=True))
     problems = Problems()
     for name, channel in zip(labelled.audio, labelled.channel, strict=True):

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.errors import SpklinkError
+from spklink.hands import Hands, Here
 from spklink.recognizers.mixture import (
     EARLY_FRAMES,
     MOST_FRAMES,
@@ -110,7 +111,13 @@ class GmmUbm:
         } | {"early": [EARLY_FRAMES, EARLY, LAST]}
 
     def learn(
-        self, blocks: Blocks, *, seed: int, threads: int = 1, progress: Tell | None = None
+        self,
+        blocks: Blocks,
+        *,
+        seed: int,
+        threads: int = 1,
+        progress: Tell | None = None,
+        hands: Hands | None = None,
     ) -> GmmUbm:
         """With mixtures of all frames; the mean follows once the sides have vectors."""
         frames = sum(len(block) for block in blocks())
@@ -128,7 +135,7 @@ class GmmUbm:
                 seed=[seed, start] if start else seed,
                 iterations=last,
                 early=early,
-                threads=threads,
+                hands=hands or Here(threads),
                 progress=told,
             )
 

@@ -3,7 +3,7 @@
 `InnerProduct` says of what, `Cosine` is the usual one. `pair_scores`, `table` and `all_pairs`
 compute it by tiles of sides: with a matrix product where the pairs are dense, one by one where they
 are few. Vectors may be memory-mapped: no more than two tiles a thread are held at any time, which
-module `memory` bounds. The same vectors and pairs give the same bytes on any number of threads.
+module `memory` bounds. The same vectors and pairs give the same bytes whatever hands do it.
 
 Conventions: row s of `vectors` is the vector of side s.
 """
@@ -19,8 +19,9 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.hands import ALONE, Hands, Here, Reached
 from spklink.memory import now
-from spklink.threads import in_order, one_blas_thread
+from spklink.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -32,6 +33,7 @@ Cut = tuple[slice, slice]
 TILE_SIDES = 1024
 TABLES = 4  # of the sides of a tile that a thread may hold: rows and columns, as they are and made
 MEAN_ROWS = 256  # vectors read at a time
+TILE_SPEED, PAIR_SPEED = 2e10, 1e9  # multiplications a second of one core, roughly
 DENSE = 16  # a matrix product takes no longer than one pair in so many, pair by pair
 
 
@@ -93,37 +95,38 @@ def unit_vectors(product: InnerProduct, vectors: Singles, sides: Sides) -> Singl
 
 
 def pair_scores(
-    product: InnerProduct, vectors: Singles, side_1: Sides, side_2: Sides, *, threads: int = 1
+    product: InnerProduct, vectors: Singles, side_1: Sides, side_2: Sides, *, hands: Hands = ALONE
 ) -> Floats:
     """The score of each pair of rows of `vectors`."""
     scores = np.empty(len(side_1))
     tasks = list(_tasks(np.minimum(side_1, side_2), np.maximum(side_1, side_2), _step(product)))
-    work = _Tiles(product, vectors).pairs
+    hands = hands.worth(len(side_1) * product.depth / PAIR_SPEED, megabytes=len(side_1) / 1e5)
+    work = _Tiles(product, hands.reach(vectors)).pairs
     with one_blas_thread():
-        side_by_side = in_order(work, tasks, _threads(product, threads))
-        for task, found in zip(tasks, side_by_side, strict=True):
-            scores[task.where] = found
+        found = _hands(product, hands).each(work, tasks)
+        for task, some in zip(tasks, found, strict=True):
+            scores[task.where] = some
     return scores
 
 
 def table(
-    product: InnerProduct, vectors: Singles, rows: Sides, columns: Sides, *, threads: int = 1
+    product: InnerProduct, vectors: Singles, rows: Sides, columns: Sides, *, hands: Hands = ALONE
 ) -> Singles:
     """(rows, columns) all scores between two lists of sides."""
     out = np.empty((len(rows), len(columns)), np.float32)
     step = _step(product)
     cuts = [(r, c) for r in _slices(0, len(rows), step) for c in _slices(0, len(columns), step)]
-    for cut, block in _blocks(product, vectors, rows, columns, cuts, threads):
+    for cut, block in _blocks(product, vectors, rows, columns, cuts, hands):
         out[cut] = block
     return out
 
 
 def all_pairs(
-    product: InnerProduct, vectors: Singles, *, threads: int = 1, out: Singles | None = None
+    product: InnerProduct, vectors: Singles, *, hands: Hands = ALONE, out: Singles | None = None
 ) -> Singles:
     """(sides, sides) every score, computed once for (i, j) and (j, i); `out` may be a file."""
     out = np.empty((len(vectors), len(vectors)), np.float32) if out is None else out
-    for (row, column), block in upper_tiles(product, vectors, threads=threads):
+    for (row, column), block in upper_tiles(product, vectors, hands=hands):
         if row == column:
             block = (block + block.T) / np.float32(2.0)  # its two halves differ by rounding
         out[row, column], out[column, row] = block, block.T
@@ -131,22 +134,24 @@ def all_pairs(
 
 
 def upper_tiles(
-    product: InnerProduct, vectors: Singles, *, threads: int = 1
+    product: InnerProduct, vectors: Singles, *, hands: Hands = ALONE
 ) -> Iterator[tuple[Cut, Singles]]:
     """All scores of i <= j, tile by tile, for whoever cannot hold them all."""
     sides = np.arange(len(vectors))
     tiles = list(_slices(0, len(sides), _step(product)))
     cuts = [(row, column) for a, row in enumerate(tiles) for column in tiles[a:]]
-    yield from _blocks(product, vectors, sides, sides, cuts, threads)
+    yield from _blocks(product, vectors, sides, sides, cuts, hands)
 
 
 def _step(product: InnerProduct) -> int:
     return max(1, min(TILE_SIDES, int(now().tile // (4 * product.depth))))
 
 
-def _threads(product: InnerProduct, wanted: int) -> int:
-    """So many that their tiles can be held."""
-    return now().at_once(wanted, TABLES * 4.0 * product.depth * _step(product))
+def _hands(product: InnerProduct, hands: Hands) -> Hands:
+    """On this machine so many that their tiles can be held."""
+    if hands.far:
+        return hands
+    return Here(now().at_once(hands.count, TABLES * 4.0 * product.depth * _step(product)))
 
 
 def _slices(begin: int, end: int, step: int) -> Iterator[slice]:
@@ -159,15 +164,14 @@ def _blocks(
     rows: Sides,
     columns: Sides,
     cuts: list[Cut],
-    threads: int,
+    hands: Hands,
 ) -> Iterator[tuple[Cut, Singles]]:
-    tiles = _Tiles(product, vectors)
-
-    def work(cut: Cut) -> Singles:
-        return tiles.block(rows[cut[0]], columns[cut[1]])
-
+    sizes = [(row.stop - row.start) * (column.stop - column.start) for row, column in cuts]
+    hands = hands.worth(sum(sizes) * product.depth / TILE_SPEED, megabytes=sum(sizes) * 4e-6)
+    work = _Tiles(product, hands.reach(vectors)).between
     with one_blas_thread():
-        yield from zip(cuts, in_order(work, cuts, _threads(product, threads)), strict=True)
+        cut = [(rows[row], columns[column]) for row, column in cuts]
+        yield from zip(cuts, _hands(product, hands).each(work, cut), strict=True)
 
 
 @dataclass(frozen=True)
@@ -196,9 +200,16 @@ def _tasks(side_1: Sides, side_2: Sides, step: int) -> Iterator[_Task]:
 class _Tiles:
     """Scores out of two tiles at a time; each thread keeps the row tile for its next task."""
 
-    def __init__(self, product: InnerProduct, vectors: Singles) -> None:
-        self.product, self.vectors = product, vectors
+    def __init__(self, product: InnerProduct, vectors: Reached) -> None:
+        self.product, self.reached = product, vectors
         self.kept = threading.local()
+
+    def __reduce__(self) -> tuple[type[_Tiles], tuple[InnerProduct, Reached]]:
+        return _Tiles, (self.product, self.reached)  # what a thread keeps stays with it
+
+    @property
+    def vectors(self) -> Singles:
+        return self.reached.get()
 
     def left(self, rows: Sides) -> tuple[Operand, Singles]:
         if not np.array_equal(getattr(self.kept, "rows", None), rows):  # type: ignore[arg-type]
@@ -206,6 +217,9 @@ class _Tiles:
             self.kept.left = self.product.left(_gather(self.vectors, rows))
         kept: tuple[Operand, Singles] = self.kept.left
         return kept
+
+    def between(self, sides: tuple[Sides, Sides]) -> Singles:
+        return self.block(*sides)
 
     def block(self, rows: Sides, columns: Sides) -> Singles:
         left, less = self.left(rows)

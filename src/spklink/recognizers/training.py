@@ -11,10 +11,12 @@ a file a call.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,13 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
+from spklink.hands import ALONE, Hands
 from spklink.memory import now
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
 from spklink.sound.background_speech import hear_background
 from spklink.sound.heard import Heard
 from spklink.sound.listening import Sound, Tell, load_array
-from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
 VERSION = 5  # of recognizers and vectors in the cache
@@ -43,7 +45,7 @@ class Trainer:
     background: Path | None = None  # folder of other speech to train on
     skip_bad: bool = False  # bad background recordings
     seed: int = 0
-    threads: int = 1
+    hands: Hands = ALONE
     retrain: bool = False
     tell: Tell | None = None
 
@@ -108,7 +110,7 @@ def _hear_background(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> 
         recognizer.front_end,
         sound.store,
         skip_bad=trainer.skip_bad,
-        workers=trainer.threads,
+        hands=trainer.hands,
     )
     return sorted(heard, key=lambda one: (one.sounds, one.key))
 
@@ -164,11 +166,18 @@ def _learned(
             return (load_array(sound.store, one, k) for one, k in sides if one.frames[k])
         return (sound.array(int(side)) for side in sound.order[sound.usable[sound.order]])
 
+    more = {"hands": trainer.hands} if _knows_hands(recognizer) else {}
+    threads = trainer.hands.worth(0.0).count
     made = recognizer.learn(
-        blocks, seed=trainer.seed, threads=trainer.threads, progress=trainer.told
+        blocks, seed=trainer.seed, threads=threads, progress=trainer.told, **more
     )
     store.write(name, {}, made.arrays())
     return made
+
+
+def _knows_hands(recognizer: Recognizer) -> bool:
+    """Whether it can be taught by others than threads of this process."""
+    return "hands" in inspect.signature(recognizer.learn).parameters
 
 
 def _load(recognizer: Recognizer, store: Store, name: str) -> Recognizer | None:
@@ -189,11 +198,7 @@ def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Single
     folder = trainer.cache / "vectors" / recognizer.fingerprint[:16]
     store = Store(folder, sound.store.damaged)
     total, vectors, row = len(sound.heard), None, np.argsort(sound.order)
-
-    def work(m: int) -> Singles | None:
-        return _vectors_of_call(recognizer, sound, m, store)
-
-    for m, found in enumerate(in_order(work, range(total), trainer.threads)):
+    for m, found in enumerate(_vectors_of_calls(recognizer, sound, store, trainer.hands)):
         if found is not None:
             if vectors is None:
                 vectors = room((len(sound.sides), found.shape[1]), folder)
@@ -205,16 +210,43 @@ def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Single
     return vectors
 
 
-def _vectors_of_call(recognizer: Recognizer, sound: Sound, m: int, store: Store) -> Singles | None:
+def _vectors_of_calls(
+    recognizer: Recognizer, sound: Sound, store: Store, hands: Hands
+) -> Iterator[Singles | None]:
+    """Of every call, in their order."""
+    if not hands.far:
+        yield from hands.each(
+            lambda heard: _vectors_of_call(recognizer, heard, sound.store, store), sound.heard
+        )
+        return
+    work = partial(
+        _keep_vectors, recognizer, sound.store.folder.absolute(), store.folder.absolute()
+    )
+    for heard, damaged in zip(
+        sound.heard, hands.each(work, [one.anywhere() for one in sound.heard]), strict=True
+    ):
+        store.damaged.update(damaged)
+        yield _vectors_of_call(recognizer, heard, sound.store, store)
+
+
+def _keep_vectors(recognizer: Recognizer, features: Path, folder: Path, heard: Heard) -> set[str]:
+    """In another process: leave the vectors of a call in the cache; what was damaged there."""
+    store = Store(folder)
+    _vectors_of_call(recognizer, heard, Store(features, store.damaged), store)
+    return store.damaged
+
+
+def _vectors_of_call(
+    recognizer: Recognizer, heard: Heard, features: Store, store: Store
+) -> Singles | None:
     """(K, width) zero where a side has no speech; None where none has."""
-    heard = sound.heard[m]
     if not any(heard.frames):
         return None
     name = key_of({"version": VERSION, "vectors": recognizer.fingerprint, "of": heard.own_key})
     kept = store.load(name)
     if kept is not None:
         return np.asarray(kept.arrays["sides"], np.float32)
-    spoken = {k: load_array(sound.store, heard, k) for k, size in enumerate(heard.frames) if size}
+    spoken = {k: load_array(features, heard, k) for k, size in enumerate(heard.frames) if size}
     made = {k: recognizer.vector(array) for k, array in spoken.items()}
     vectors = np.zeros((len(heard.frames), len(next(iter(made.values())))), np.float32)
     for k, vector in made.items():

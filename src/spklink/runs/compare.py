@@ -130,7 +130,9 @@ class Job:
         own = {"cache": asked["cache"] or out / "cache", "all_pairs": len(people.sides) <= FEW}
         options = plain | own | dict(one.options)
         hashes = {name: given.sha256 for name, given in inputs.given.items()}
-        counted = {k: v for k, v in options.items() if k not in (*SHARED, "workers", "cache")}
+        counted = {
+            k: v for k, v in options.items() if k not in (*SHARED, "workers", "cluster", "cache")
+        }
         state = state_of(one, people, hashes, counted)
         return cls(table, out / one.name, options, state, inputs.table("key"))
 

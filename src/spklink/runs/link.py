@@ -9,23 +9,22 @@ command after a kill, or with ten more calls, does only what is missing, to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 import numpy as np
 
-from spklink.cache import damage_note, key_of, sweep_all
+from spklink.cache import cache_folder, damage_note, key_of
 from spklink.calibration.choice import Calibrated, calibrated, compared_twice
 from spklink.calibration.pairs import Pairs
+from spklink.cluster import check_address, joined
 from spklink.database.frequent import Frequent, find_frequent
 from spklink.database.links import Links, find_links
 from spklink.database.sides import vague
 from spklink.errors import check_folder
+from spklink.hands import Here
 from spklink.memory import limited_to
 from spklink.options import described, resolved
 from spklink.posterior.posterior import Posterior
@@ -62,7 +61,7 @@ from spklink.runs.unknown import earlier_labels
 from spklink.runs.unlisted import identified, lists_are_few, with_names
 from spklink.runs.voices import any_voices, frequent_voices, with_all_pairs
 from spklink.scores.needed import Scores
-from spklink.settings import File, LinkOptions
+from spklink.settings import LinkOptions
 from spklink.shared_options import NAME
 from spklink.sound.listening import problem_rows
 from spklink.tables import Table
@@ -88,26 +87,20 @@ def link(
     """
     asked, stages = resolved(LinkOptions, options), stages or Stages()
     folder = None if out is None else check_folder(out)
+    check_address(asked["cluster"])
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
         case = replace(Case.read(table, asked, plan), before=earlier_labels(folder))
-    with _cache(asked["cache"], folder) as cache, limited_to(asked["budget_gb"]):
-        result = _linked(case, plan, cache, asked, stages)
+    with (
+        cache_folder(asked["cache"], folder) as cache,
+        limited_to(asked["budget_gb"]),
+        joined(asked["cluster"], cache, Here(plan.how.workers), stages.say) as cluster,
+    ):
+        how = replace(plan.how, cluster=cluster)
+        result = _linked(case, replace(plan, how=how), cache, asked, stages)
     if folder is not None:
         result.save(folder)
     return result
-
-
-@contextmanager
-def _cache(asked: File, folder: Path | None) -> Iterator[Path]:
-    """Where to keep what was heard: where it was asked for, in the results, or nowhere."""
-    if asked is None and folder is None:
-        with TemporaryDirectory(prefix="spklink-") as temporary:
-            yield Path(temporary)
-        return
-    cache = Path(asked) if asked is not None else Path(folder or "") / "cache"
-    sweep_all(cache)
-    yield cache
 
 
 def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Stages) -> Result:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.cache import damage_note, sweep_all
+from spklink.cache import cache_folder, damage_note
 from spklink.calibration.choice import LABELFREE, NONE
 from spklink.calibration.curves import Saved
+from spklink.cluster import check_address, joined
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.side_names import listed_speakers, read_known_pairs, read_without_lists
 from spklink.database.sides import pairs_within
 from spklink.errors import SpklinkError, check_folder
+from spklink.hands import Hands, Here
 from spklink.options import described, resolved
 from spklink.partitions.beliefs import NO_BELIEFS, of_graph
 from spklink.partitions.graph import link_graph, put_back
@@ -68,11 +67,17 @@ def partition(
     """
     asked, stages = resolved(PartitionOptions, options), stages or Stages()
     folder = None if out is None else check_folder(out)
+    check_address(asked["cluster"])
     plan = Plan.of(asked)
     with stages.stage("reading the table"):
         case = _read(table, asked, plan)
-    with _cache(asked["cache"], folder) as cache:
-        found = _found(case, plan, cache, asked, stages)
+    here = Here(cores(asked["workers"]))
+    with (
+        cache_folder(asked["cache"], folder) as cache,
+        joined(asked["cluster"], cache, here, stages.say) as cluster,
+    ):
+        how = Options(seed=asked["seed"], workers=here.count, cluster=cluster)
+        found = _found(case, plan, cache, asked, stages, how)
     if folder is not None:
         found.save(folder)
     return found
@@ -142,20 +147,10 @@ def _read(table: Table, asked: PartitionOptions, plan: Plan) -> _Case:
     return _Case(inputs, people, speakers, together, apart, notes)
 
 
-@contextmanager
-def _cache(asked: Any, folder: Path | None) -> Iterator[Path]:
-    if asked is None and folder is None:
-        with TemporaryDirectory(prefix="spklink-") as temporary:
-            yield Path(temporary)
-        return
-    cache = Path(asked) if asked is not None else Path(folder or "") / "cache"
-    sweep_all(cache)
-    yield cache
-
-
-def _source(case: _Case, cache: Path, asked: PartitionOptions, stages: Stages) -> Source:
+def _source(
+    case: _Case, cache: Path, asked: PartitionOptions, stages: Stages, how: Options
+) -> Source:
     """Recordings that are listened to, or given vectors."""
-    how = Options(seed=asked["seed"], workers=cores(asked["workers"]))
     like_link: Any = asked  # the options of listening are those of `link`
     if asked["embeddings"] is not None:
         return given_embeddings(case.conversations, case.inputs, how, cache, like_link, stages)
@@ -166,11 +161,17 @@ def _source(case: _Case, cache: Path, asked: PartitionOptions, stages: Stages) -
 
 
 def _found(
-    case: _Case, plan: Plan, cache: Path, asked: PartitionOptions, stages: Stages
+    case: _Case,
+    plan: Plan,
+    cache: Path,
+    asked: PartitionOptions,
+    stages: Stages,
+    how: Options,
 ) -> Partition:
     table = case.conversations
     if asked["scores"] is None:
-        return _of_voices(case, plan, _source(case, cache, asked, stages), asked, stages)
+        source = _source(case, cache, asked, stages, how)
+        return _of_voices(case, plan, source, asked, stages, how.hands)
     given = as_passing(asked["scores"])
     with stages.stage("reading the scores"):
         used = np.arange(len(table.sides))
@@ -183,7 +184,12 @@ def _found(
 
 
 def _of_voices(
-    case: _Case, plan: Plan, source: Source, asked: PartitionOptions, stages: Stages
+    case: _Case,
+    plan: Plan,
+    source: Source,
+    asked: PartitionOptions,
+    stages: Stages,
+    hands: Hands,
 ) -> Partition:
     sound, trained = source.sound, source.trained
     if trained is None:
@@ -193,7 +199,7 @@ def _of_voices(
     blank = _blank(case, plan, used, case.inputs.with_files(source.files), asked, stages)
     blank = replace(blank, sound=sound, recognizer=source.about())
     if len(used) > DENSE_SIDES:
-        found = _sparse(blank, trained, plan, asked, stages)
+        found = _sparse(blank, trained, plan, asked, stages, hands)
     else:
         with stages.stage("comparing voices"):
             scores, note = voice_matrix(trained, case.conversations, sound.usable)
@@ -243,7 +249,12 @@ def _dense(
 
 
 def _sparse(
-    blank: Partition, trained: Trained, plan: Plan, asked: PartitionOptions, stages: Stages
+    blank: Partition,
+    trained: Trained,
+    plan: Plan,
+    asked: PartitionOptions,
+    stages: Stages,
+    hands: Hands,
 ) -> Partition:
     """With the pairs that matter."""
     if asked["method"] not in ("auto", "agglomerative"):
@@ -263,7 +274,7 @@ def _sparse(
             blank.apart,
             tables,
             plan.calibration,
-            threads=how.threads,
+            hands=hands,
             seed=how.seed,
             tell=stages.progress,
         )

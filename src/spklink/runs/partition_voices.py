@@ -22,6 +22,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.links import find_links
 from spklink.database.sides import side_name
 from spklink.errors import SpklinkError
+from spklink.hands import Hands
 from spklink.partitions.graph import Graph, link_graph
 from spklink.partitions.items import Ints
 from spklink.partitions.learning import Learned, first_guess, learn, learn_dense
@@ -158,14 +159,14 @@ def neighbour_graph(
     weight_tables: tuple[Floats, Floats],
     source: Saved,
     *,
-    threads: int,
+    hands: Hands,
     seed: int,
     tell: Callable[[int, int], None] | None = None,
 ) -> tuple[Graph, Calibrated]:
     """The pairs that matter among very many sides (those of `trained`), calibrated."""
     product, vectors = trained.recognizer.product, trained.vectors
     floor = _first_floor(trained, seed)
-    near = find_neighbours(product, vectors, floor, threads=threads, seed=seed, tell=tell)
+    near = find_neighbours(product, vectors, floor, hands=hands, seed=seed, tell=tell)
 
     def graph(line: Calibration) -> Graph:
         rest = float(line(near.sample[near.sample <= near.floor]).mean())
@@ -179,7 +180,7 @@ def neighbour_graph(
 
     def pairs_of(label: Ints) -> tuple[Floats, Floats]:
         one, two = pairs_within(label, MOST_TAUGHT, seed)
-        return pair_scores(product, vectors, one, two, threads=threads), near.sample
+        return pair_scores(product, vectors, one, two, hands=hands), near.sample
 
     if source in (LABELFREE, NONE):
         if source == NONE:

@@ -25,6 +25,7 @@ from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
 from spklink.database.frequent import Frequent
 from spklink.database.links import Links, joined, needed_sides
+from spklink.hands import Hands
 from spklink.recognizers import background, link_wccn, normalise
 from spklink.recognizers.centre import balanced_mean
 from spklink.recognizers.products import Cosine, InnerProduct, pair_scores, unit_vectors
@@ -47,7 +48,7 @@ class Scorer:
     sound: Sound
     trained: Trained | None  # None where no side could be used
     seed: int
-    threads: int
+    hands: Hands
     centre: Cosine | None = None  # instead of the recognizer's, see `balanced`
     normaliser: normalise.Normaliser | None = None
     again: link_wccn.LinkScorer | background.BackgroundScorer | None = None
@@ -63,7 +64,7 @@ class Scorer:
         if self.trained is None:
             return np.zeros(len(side_1))
         product, vectors, row = self._compared()
-        scores = pair_scores(product, vectors, row[side_1], row[side_2], threads=self.threads)
+        scores = pair_scores(product, vectors, row[side_1], row[side_2], hands=self.hands)
         if self.normaliser is not None:
             scores = self.normaliser.apply(scores, side_1, side_2)
         return scores if self.again is None else scores + self.again.scores(side_1, side_2)
@@ -87,7 +88,7 @@ class Scorer:
     def table(self, rows: Sides, columns: Sides) -> Singles:
         """(rows, columns) the recognizer's own scores between two lists of sides."""
         product, vectors, row = self._compared()
-        return score_table(product, vectors, row[rows], row[columns], threads=self.threads)
+        return score_table(product, vectors, row[rows], row[columns], hands=self.hands)
 
     def normalised(self) -> Scorer:
         """With scores set against those with strangers."""
@@ -139,7 +140,7 @@ class Scorer:
             usable=self.sound.usable,
             seconds=self.sound.known_seconds(),
             width=product.depth,
-            threads=self.threads,
+            threads=self.hands.worth(0.0).count,
         )
 
     def sampled(self, frequent: Frequent) -> Pairs:

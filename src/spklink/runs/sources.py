@@ -95,14 +95,14 @@ def listened(
             cache / "features",
             min_speech=asked["min_speech"],
             skip_bad=skip_bad,
-            workers=how.workers,
+            hands=how.hands,
             tell=stages.progress,
         )
     if recognizer.name == NO_VOICES or (skip_bad and not sound.usable.any()):
-        return Source(sound, Scorer(conversations, sound, None, how.seed, how.workers), recognizer)
+        return Source(sound, Scorer(conversations, sound, None, how.seed, how.hands), recognizer)
     with stages.stage("training the recognizer"):
         trained = prepare(recognizer, sound, trainer_of(how, cache, asked, stages))
-    return Source(sound, Scorer(conversations, sound, trained, how.seed, how.workers), recognizer)
+    return Source(sound, Scorer(conversations, sound, trained, how.seed, how.hands), recognizer)
 
 
 def background_of(asked: LinkOptions) -> Path | None:
@@ -117,7 +117,7 @@ def trainer_of(how: Options, cache: Path, asked: LinkOptions, stages: Stages) ->
         background=background_of(asked),
         skip_bad=asked["on_bad_audio"] == "skip",
         seed=how.seed,
-        threads=how.workers,
+        hands=how.hands,
         retrain=asked["retrain"],
         tell=stages.progress,
     )
@@ -153,7 +153,7 @@ def given_embeddings(
             raise SpklinkError(f"{files['embeddings'].path}: no side of the table can be used")
         trained = given_vectors(found, sound, sha256, cache)
     recognizer = GivenVectors(sha256, found.vectors.shape[1])
-    scorer = Scorer(conversations, sound, trained, how.seed, how.workers)
+    scorer = Scorer(conversations, sound, trained, how.seed, how.hands)
     return Source(sound, scorer, recognizer, files, _missing(found))
 
 

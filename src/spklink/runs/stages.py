@@ -21,6 +21,7 @@ class Stages:
     progress: Tell | None = None  # hears (done, in all) within a stage
     seconds: dict[str, float] = field(default_factory=dict)
     ended: Callable[[str, float], None] | None = None  # hears name and seconds of each
+    say: Callable[[str], None] | None = None  # hears what a person should know meanwhile
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spklink.cache import Store
 from spklink.errors import SpklinkError, problems_in
+from spklink.hands import ALONE, Hands
 from spklink.sound.front_end import FrontEnd
 from spklink.sound.heard import Heard, Job
 from spklink.sound.listening import Tell, listen_all
@@ -19,7 +20,7 @@ def hear_background(
     store: Store,
     *,
     skip_bad: bool = False,
-    workers: int = 1,
+    hands: Hands = ALONE,
     tell: Tell | None = None,
 ) -> list[Heard]:
     """All sound files below a folder, in order of their names, whatever channels they have. One
@@ -28,7 +29,7 @@ def hear_background(
     if not files:
         raise SpklinkError(f"{background}: no sound files to use as background")
     jobs = [Job((path,), None, front_end, store.folder) for path in files]
-    heard = listen_all(jobs, store, workers=workers, tell=tell)
+    heard = listen_all(jobs, store, hands=hands, tell=tell)
     bad = [all(one.fatal(k) for k in range(len(one.frames))) for one in heard]
     if all(bad) or (any(bad) and not skip_bad):
         named = [

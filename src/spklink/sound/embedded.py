@@ -86,7 +86,8 @@ class Embedded(Waveform):
 
 def embedded(network: Path, sha256: str, wants: Wants, width: int, speech: Any) -> Embedded:
     """The front end of a network that has been tried."""
-    return Embedded(speech, wants.rate, WIDEN, wants.longest_seconds, network, sha256, wants, width)
+    place = network.absolute()  # whoever listens may be in another folder
+    return Embedded(speech, wants.rate, WIDEN, wants.longest_seconds, place, sha256, wants, width)
 
 
 def _batches(pieces: Singles, wants: Wants) -> list[Singles]:

@@ -27,6 +27,11 @@ class Job:
     channel: int | None = None  # of its file, where it is that one alone
     unreachable: str = ""  # why it could not be fetched
 
+    def anywhere(self) -> Job:
+        """The same, to be listened to by a process that is in another folder."""
+        files = tuple(path.absolute() for path in self.files)
+        return replace(self, files=files, cache=self.cache.absolute())
+
 
 @dataclass(frozen=True)
 class Heard:
@@ -44,6 +49,10 @@ class Heard:
     lengths: tuple[float, ...] = field(default=(), compare=False)
     job: Job | None = field(default=None, compare=False, repr=False)  # to listen once more
     skipped: int = 0  # rows of the cached array before those of the first track
+
+    def anywhere(self) -> Heard:
+        """What another process, perhaps in another folder, needs of it to load its arrays."""
+        return replace(self, speech=None, job=None if self.job is None else self.job.anywhere())
 
     def only(self, channel: int) -> Heard:
         """One channel of it, as a recording of one track."""

@@ -25,7 +25,8 @@ from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
 from spklink.database.sides import Numbering
 from spklink.errors import SpklinkError, problems_in
-from spklink.processes import Died, in_processes
+from spklink.hands import ALONE, Hands, Here
+from spklink.processes import Died
 from spklink.sound.copies import with_copies
 from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
@@ -119,12 +120,12 @@ def hear(
     *,
     min_speech: float,
     skip_bad: bool,
-    workers: int = 1,
+    hands: Hands = ALONE,
     tell: Tell | None = None,
 ) -> Sound:
     """Arrays of all conversations; a bad recording is an error or, if asked for, marked."""
     sides = conversations.sides
-    local = fetch_all(recordings_of(conversations), folder.parent / "recordings", tell)
+    local = fetch_all(recordings_of(conversations), folder.parent / "recordings", tell, hands)
     jobs = [
         Job(files, tracks, front_end, folder, unreachable=why)
         for (files, why), tracks in zip(local, sides.counts.tolist(), strict=True)
@@ -137,7 +138,7 @@ def hear(
         chosen = zip(jobs, conversations.channel, strict=True)
         jobs = [job if k is None else replace(job, tracks=None, channel=k) for job, k in chosen]
     store = Store(folder)
-    heard = with_copies(conversations, listen_all(jobs, store, workers=workers, tell=tell))
+    heard = with_copies(conversations, listen_all(jobs, store, hands=hands, tell=tell))
     fatal = [text for m, one in enumerate(heard) for text in _fatal(conversations, m, one)]
     if fatal and not skip_bad:
         remedy = "mend or remove these recordings, or use --on-bad-audio skip"
@@ -196,14 +197,14 @@ def problem_rows(
 
 
 def listen_all(
-    jobs: Sequence[Job], store: Store, *, workers: int = 1, tell: Tell | None = None
+    jobs: Sequence[Job], store: Store, *, hands: Hands = ALONE, tell: Tell | None = None
 ) -> list[Heard]:
     """Listen to every recording that is not in the cache; the order of the answers is theirs."""
     stamps, heard = Stamps.of(jobs, store), list[Heard]()
     known = [None if name is None else _cached(store, name)[0] for name in stamps.names()]
     unknown = [job for job, one in zip(jobs, known, strict=True) if one is None]
     few = len(jobs) < FEWEST_FOR_PROCESSES
-    with closing(_listened(unknown, workers, few=few)) as found:
+    with closing(_listened(unknown, hands, few=few)) as found:
         for job, one in zip(jobs, known, strict=True):
             new, damaged = (one, set()) if one is not None else next(found)
             heard.append(replace(new, job=job))
@@ -215,7 +216,19 @@ def listen_all(
     return [one if job.channel is None else one.only(job.channel) for one, job in pairs]
 
 
-def _listened(jobs: Sequence[Job], workers: int, *, few: bool) -> Generator[Listened, None, None]:
+def _listened(jobs: Sequence[Job], hands: Hands, *, few: bool) -> Generator[Listened, None, None]:
+    """What is heard of every recording, in their order."""
+    if not hands.far:
+        yield from _listened_here(jobs, hands.count, few=few)
+        return
+    with closing(hands.apart(listen, [job.anywhere() for job in jobs])) as found:
+        for job, new in zip(jobs, found, strict=True):
+            yield (_deadly(job, new), set()) if isinstance(new, Died) else new
+
+
+def _listened_here(
+    jobs: Sequence[Job], workers: int, *, few: bool
+) -> Generator[Listened, None, None]:
     """Helpers listen, so that a decoder that crashes ends one of them and not the run: to few
     recordings a single one, and only to what is not in the cache, as it takes a second to start."""
     home = type(jobs[0].front_end).__module__ if jobs else ""
@@ -227,7 +240,7 @@ def _listened(jobs: Sequence[Job], workers: int, *, few: bool) -> Generator[List
     main = home == "__main__"  # only the caller's script has it
     heavy = bool(jobs) and getattr(jobs[0].front_end, "heavy", False)
     helpers = 1 if few and not heavy else max(1, min(workers, len(unheard)))
-    with closing(in_processes(listen, unheard, helpers, main=main)) as found:
+    with closing(Here(helpers).apart(listen, unheard, main=main)) as found:
         for job, (one, damaged) in zip(jobs, known, strict=True):
             if one is None:
                 new = next(found)

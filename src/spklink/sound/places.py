@@ -13,11 +13,12 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from spklink.hands import ALONE, Hands, Here
 from spklink.sound.files import refusal as file_refusal
 from spklink.sound.files import stamp
 from spklink.whole_files import replacing
@@ -137,21 +138,23 @@ def refusal(place: Place) -> str:
 
 
 def fetch_all(
-    recordings: list[tuple[Place, ...]], folder: Path, tell: Callable[[int, int], None] | None
+    recordings: list[tuple[Place, ...]],
+    folder: Path,
+    tell: Callable[[int, int], None] | None,
+    hands: Hands = ALONE,
 ) -> list[tuple[tuple[Path, ...], str]]:
     """The files of every recording, and why one of them could not be had; "" where all could."""
     if not any(isinstance(one, Remote) for places in recordings for one in places):
         return [(tuple(one for one in some if isinstance(one, Path)), "") for some in recordings]
-    found = []
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for one in pool.map(lambda places: _fetched(places, folder), recordings):
-            found.append(one)
-            if tell is not None:
-                tell(len(found), len(recordings))
+    found, hands = [], hands if hands.far else Here(AT_ONCE)
+    for one in hands.each(partial(_fetched, folder.absolute()), recordings):
+        found.append(one)
+        if tell is not None:
+            tell(len(found), len(recordings))
     return found
 
 
-def _fetched(places: tuple[Place, ...], folder: Path) -> tuple[tuple[Path, ...], str]:
+def _fetched(folder: Path, places: tuple[Place, ...]) -> tuple[tuple[Path, ...], str]:
     try:
         local = (p.fetched(folder) if isinstance(p, Remote) else p for p in places)
         return tuple(local), ""

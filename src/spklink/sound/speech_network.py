@@ -56,7 +56,7 @@ def speech_network(path: str | Path) -> SpeechNetwork:
             f"{place}: no speech detector that can be used: it takes {takes}; Silero's takes "
             f"{', '.join(sorted(INPUTS))} and gives {', '.join(sorted(OUTPUTS))}"
         )
-    return SpeechNetwork(sha256=network_hash(place), path=place)
+    return SpeechNetwork(sha256=network_hash(place), path=place.absolute())
 
 
 def check_rate(detector: Detector, rate: int) -> None:

@@ -31,7 +31,7 @@ def learn(world: str, eer: float, seed: int) -> tuple[simulate.Simulation, Pairs
     others = made.non_targets.scored(3 * made.non_targets.score + 40)
     pairs = make_pairs(made.conversations, made.links, 3 * made.llr + 40, others)
 
-    def posterior(llr):
+    def posterior(llr, curve=None):
         return solve(build_model(made.conversations, cliques, made.links, llr))
 
     return made, pairs, label_free(pairs, posterior, "lr-floor")

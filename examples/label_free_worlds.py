@@ -39,7 +39,7 @@ def one_database(world: str, shape: str, count: int | None, eer: float, seed: in
     cliques = find_cliques(made.conversations)
     pairs = make_pairs(made.conversations, made.links, made.llr, made.non_targets)
 
-    def posterior(llr):
+    def posterior(llr, curve=None):
         return solve(build_model(made.conversations, cliques, made.links, llr))
 
     def bits(found):

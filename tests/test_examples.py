@@ -18,6 +18,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def load(name: str):
+    if str(EXAMPLES) not in sys.path:  # examples import one another
+        sys.path.append(str(EXAMPLES))
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up

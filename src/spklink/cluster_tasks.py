@@ -88,7 +88,9 @@ def check_fit(run: Run) -> None:
 def facts(run: Run) -> tuple[tuple[str, str], ...]:
     """What the last digits may depend on, of a process that is fit."""
     check_fit(run)
-    blas = {one.get("architecture", "?") for one in matrix_library().info()}
+    # Other libraries with threads have no kernels of their own a processor.
+    told = (one.get("architecture") for one in matrix_library().info())
+    blas = {one for one in told if one}
     found = {name: version(name) for name in LIBRARIES}
     found |= {"Python": platform.python_version(), "processor": " ".join(sorted(blas))}
     return tuple(sorted(found.items()))

@@ -188,7 +188,7 @@ def test_no_memory_says_at_what(files, tmp_path, run, monkeypatch):
     words = ["assign", files / "conversations.csv", "--scores", files / "scores.csv", "-o", out]
     for name, stage in (
         ("spklink.runs.assign.read_scores", "reading the scores"),
-        ("spklink.runs.seated.solve", "computing the posterior"),
+        ("spklink.runs.evidence.solve", "computing the posterior"),
         ("spklink.runs.folder_files.write_scores", "writing the results"),
     ):
         with monkeypatch.context() as patch:

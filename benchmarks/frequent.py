@@ -109,7 +109,7 @@ def linked(
     if longest is not None:  # the same calibration for both: a straight line
         frequent.LONGEST, frequent.MOST_LINKS = longest, 1 << 40
     start = time.perf_counter()
-    found = spklink.link(table, embeddings=vectors, list_errors=0.0, kind="lr")
+    found = spklink.link(table, embeddings=vectors, list_errors=0.0, kind="lr", budget_gb=16.0)
     spent, posterior = time.perf_counter() - start, found.posterior
     chance, low, _ = posterior.confidence()
     told: dict[str, Any] = {

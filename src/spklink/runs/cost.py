@@ -20,7 +20,7 @@ from spklink.database.frequent import Frequent, find_frequent
 from spklink.database.links import speaker_nodes
 from spklink.database.sides import TWO, two_each
 from spklink.errors import SpklinkError
-from spklink.memory import GB, machine_memory, now
+from spklink.memory import GB, PER_PAIR, PER_SIDE, machine_memory, now
 from spklink.sound.places import located, refusal
 from spklink.threads import cores
 from spklink.words import counted
@@ -110,18 +110,27 @@ def refuse_beyond_memory(table: Conversations, frequent: Frequent | None = None)
     limit = there / GB if there is not None and scarce else allowed.gigabytes
     if needed <= limit:
         return
-    calls = np.bincount(table.people, minlength=1)
-    most = int(calls.argmax())
     has, more = (
         (f"this machine has {limit:,.0f} GB", "take a larger machine")
         if scarce
-        else (f"--budget-gb allows {limit:g}", "allow more")
+        else (f"--budget-gb allows {limit:g}", "allow more (--budget-gb)")
     )
     raise SpklinkError(
         f"{table.path}: {sides:,} sides and {pairs:,} side pairs need about {needed:,.1f} GB of "
-        f"memory, and {has}; most pairs are those of people with very many calls "
-        f"({table.speakers[most]!r} has {calls[most]:,}): divide the calls by a column group, link "
-        f"part of them, or {more}"
+        f"memory, and {has}{_most_pairs(table, pairs, sides)}: divide the calls by a column group, "
+        f"link part of them, or {more}"
+    )
+
+
+def _most_pairs(table: Conversations, pairs: int, sides: int) -> str:
+    """Whose pairs they are, where it is the pairs that are too many."""
+    if PER_PAIR * pairs < PER_SIDE * sides:
+        return ""
+    calls = np.bincount(table.people, minlength=1)
+    most = int(calls.argmax())
+    return (
+        "; most pairs are those of people with very many calls "
+        f"({table.speakers[most]!r} has {calls[most]:,})"
     )
 
 

@@ -30,7 +30,7 @@ from spklink.recognizers.mixture import Mixture, expectation, train
 from spklink.sound.listening import Sound, hear
 
 Singles = NDArray[np.float32]
-SCHEDULES = {(0, 10): "10 on all", (7, 3): "", (8, 2): "", (EARLY, LAST): "built in"}
+SCHEDULES = {(0, 10): "10 on all", (8, 2): "", (12, 2): "", (EARLY, LAST): "built in"}
 
 
 def vectors(mixture: Mixture, sound: Sound) -> Singles:

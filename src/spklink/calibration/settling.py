@@ -18,7 +18,7 @@ from spklink.calibration.curves import Calibration
 from spklink.calibration.frequent import FrequentVoices, candidate_chances
 from spklink.calibration.pairs import Pairs
 from spklink.calibration.spectral import spectral_start
-from spklink.database.cliques import Cliques, find_cliques, number_cliques
+from spklink.database.cliques import Cliques, find_cliques, held_together, number_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
@@ -226,11 +226,6 @@ class _States:
 
 def listed_pieces(table: Conversations, links: Links) -> Cliques:
     """Conversations that listed links hold together."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    size = len(table)
-    edges = np.ones(len(links.first), np.int8), (links.first, links.second)
-    number, label = connected_components(coo_matrix(edges, shape=(size, size)), directed=False)
-    none = np.zeros(number, np.int64)
-    return number_cliques(label.astype(np.int32), none, np.ones(number, np.bool_))
+    label = held_together(links.first, links.second, len(table))
+    number = int(label.max(initial=-1)) + 1
+    return number_cliques(label, np.zeros(number, np.int64), np.ones(number, np.bool_))

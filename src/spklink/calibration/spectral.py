@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from spklink.calibration.curves import Calibration
 from spklink.calibration.frequent import FrequentVoices, side_line
 from spklink.posterior.likelihood import Weight
+from spklink.recognizers.centre import main_signs
 from spklink.recognizers.sums import BLOCK, Comparison, summed
 from spklink.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-ROUNDS = 12  # of power iteration; a choice: only signs are needed, and only as a start
 
 
 def spectral_start(voices: FrequentVoices, curve: Calibration, weight: Weight) -> Floats:
@@ -40,18 +40,8 @@ def spectral_start(voices: FrequentVoices, curve: Calibration, weight: Weight) -
 
 def _signs(how: Comparison, first: Ints, second: Ints) -> Floats:
     """(conversations,) 1.0 where the difference of the sides points one way, 0.0 the other."""
-    blocks = [slice(k, k + BLOCK // 2) for k in range(0, len(first), BLOCK // 2)]
 
     def gaps(part: slice) -> NDArray[np.floating]:
         return np.asarray(how.rows(second[part])[0] - how.rows(first[part])[0])
 
-    kept = gaps(blocks[0]) if len(blocks) == 1 else None
-    along: NDArray[np.floating] = gaps(slice(0, 1))[0]
-    for _ in range(ROUNDS):
-        total = np.zeros_like(along)
-        for part in blocks:
-            own = gaps(part) if kept is None else kept
-            total = total + (own @ along) @ own
-        along = total / max(float(np.linalg.norm(total)), 1e-30)
-    signs = [(gaps(part) if kept is None else kept) @ along > 0.0 for part in blocks]
-    return np.concatenate(signs).astype(np.float64)
+    return main_signs(gaps, len(first), BLOCK // 2).astype(np.float64)

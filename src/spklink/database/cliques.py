@@ -131,6 +131,18 @@ def connected(conversations: Conversations, people: NDArray[np.int64]) -> NDArra
     return np.asarray(component[first], np.int32)
 
 
+def held_together(
+    first: NDArray[np.integer], second: NDArray[np.integer], size: int
+) -> NDArray[np.int32]:
+    """(size,) the component of each of so many things, of which these pairs are joined."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    joined = np.ones(len(first), np.int8), (first, second)
+    graph = coo_matrix(joined, shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
+
+
 def number_cliques(
     label: NDArray[np.int32], speakers: NDArray[np.int64], resolvable: NDArray[np.bool_]
 ) -> Cliques:

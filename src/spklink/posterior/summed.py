@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
+from spklink.database.cliques import held_together
 from spklink.posterior.inference.beliefs import CERTAINTIES, CERTIFIED, ESTIMATED
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating
@@ -133,15 +134,10 @@ def _worse(certainty: NDArray[np.object_], touched: Mask, lost: Mask) -> NDArray
 
 def _pieces(posterior: Posterior) -> Ints:
     """(M,) the piece of every conversation: what couplings hold together."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     model = posterior.model
     there = model.coupling != 0.0
-    size = len(model.field)
-    ends = model.first[there], model.second[there]
-    graph = coo_matrix((np.ones(int(there.sum()), np.int8), ends), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+    found = held_together(model.first[there], model.second[there], len(model.field))
+    return found.astype(np.int64)
 
 
 def loosened_seats(seating: Seating, slack: Slack) -> Seating:

@@ -9,6 +9,8 @@ fall into two heaps, and the tighter one is one voice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,19 +62,29 @@ def _one_voice(vectors: Singles, row: Sides, first: Sides) -> Sides:
 def _signs(vectors: Singles, row: Sides, first: Sides) -> Mask:
     """(conversations,) which way the difference of the two sides points along the main direction
     of all differences."""
-    blocks = [first[k : k + MEAN_ROWS] for k in range(0, len(first), MEAN_ROWS)]
 
-    def gaps(part: Sides) -> Singles:
-        return np.asarray(vectors[row[part + 1]] - vectors[row[part]])
+    def gaps(part: slice) -> Singles:
+        return np.asarray(vectors[row[first[part] + 1]] - vectors[row[first[part]]])
 
-    along: NDArray[np.floating] = gaps(first[:1])[0]
+    return main_signs(gaps, len(first), MEAN_ROWS)
+
+
+def main_signs(
+    gaps: Callable[[slice], NDArray[np.floating]], count: int, step: int
+) -> NDArray[np.bool_]:
+    """(count,) which way each of many vectors points along the main direction of all, by power
+    iteration; `gaps` gives some of them, `step` at a time."""
+    blocks = [slice(k, min(k + step, count)) for k in range(0, count, step)]
+    kept = gaps(blocks[0]) if len(blocks) == 1 else None
+    along: NDArray[np.floating] = gaps(slice(0, 1))[0]
     for _ in range(ROUNDS):
-        total = np.zeros(len(along))
+        total = np.zeros_like(along)
         for part in blocks:
-            own = gaps(part)
-            total += (own @ along) @ own
-        along = (total / max(float(np.linalg.norm(total)), 1e-30)).astype(np.float32)
-    return np.concatenate([gaps(part) @ along > 0.0 for part in blocks])
+            own = gaps(part) if kept is None else kept
+            total = total + (own @ along) @ own
+        along = total / max(float(np.linalg.norm(total)), 1e-30)
+    signs = [(gaps(part) if kept is None else kept) @ along > 0.0 for part in blocks]
+    return np.concatenate(signs)
 
 
 def _scatter(vectors: Singles, rows: Sides) -> float:

@@ -189,7 +189,9 @@ def normalisation_speed(sides: int = 20_000) -> None:
     who = random.integers(3000, size=sides // 2)
     calls = make_conversations((f"{m}", f"a{k}", f"b{m % 3000}") for m, k in enumerate(who))
     begin = time.perf_counter()
-    normalise.fit(lambda r, c: scores[: len(r), : len(c)], calls, np.ones(sides, bool), seed=0)
+    normalise.fit(
+        lambda r, c: scores[: len(r), : len(c)].copy(), calls, np.ones(sides, bool), seed=0
+    )
     taken = time.perf_counter() - begin
     show(
         "normalisation without the scores",

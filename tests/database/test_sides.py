@@ -71,6 +71,7 @@ def test_strangers_by_plain_sets(lists, data):
     apart = np.array([[not set(lists[m]) & set(lists[n]) for n, _ in sides] for m, _ in sides])
     same = np.array([[m == n for n, _ in sides] for m, _ in sides])
     assert np.array_equal(are_strangers(table, every, every), apart)
+    assert np.array_equal(are_strangers(table, every, every, surely=False), apart & ~same)
     found = certainly_different(table, one, two)
     assert np.array_equal(found, (apart | same).ravel())
     first, second = known_non_targets(table, np.random.default_rng(0))

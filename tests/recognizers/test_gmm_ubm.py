@@ -145,6 +145,21 @@ def test_few_pairs_are_scored_one_by_one(preset: Preset, monkeypatch: pytest.Mon
     np.testing.assert_allclose(found, whole[i, i + 20], atol=1e-6 * np.abs(whole).max())
 
 
+def test_few_pairs_of_many_tiles_are_one_task() -> None:
+    """As many tasks as there are pairs would cost more than the scores themselves."""
+    rng = np.random.default_rng(0)
+    one, two = np.sort(rng.integers(0, 5000, (2, 300)), axis=0)
+    tasks = list(products._tasks(one, two, 10))
+    assert len(tasks) < 40
+    assert max(len(task.where) for task in tasks) <= 10
+    assert np.array_equal(np.sort(np.concatenate([task.where for task in tasks])), np.arange(300))
+    for task in tasks:
+        assert np.array_equal(task.rows[task.row], one[task.where])
+        assert np.array_equal(task.columns[task.column], two[task.where])
+    crowded = list(products._tasks(np.repeat(np.arange(10), 10), np.tile(np.arange(10), 10), 10))
+    assert len(crowded) == 1
+
+
 @pytest.mark.parametrize("preset", [PAPER, DEFAULT])
 def test_threads_and_memory_maps_do_not_change_a_byte(
     preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -312,7 +327,7 @@ def test_large_databases_use_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(asked) == {pool}
     assert len(set(pool)) == 80
     assert usable[list(pool)].all()
-    again = normalise.fit(of, calls_of(who), usable, seed=5)
+    again = normalise.fit(of, calls_of(who), usable, seed=5, threads=3)
     assert again.centre.tobytes() == found.centre.tobytes()
     assert (
         normalise.fit(of, calls_of(who), usable, seed=6).centre.tobytes() != found.centre.tobytes()

@@ -176,17 +176,45 @@ def are_strangers(
 ) -> Mask:
     """(rows, columns) true where the conversations of two sides share no participant. Not `surely`:
     no listed one, and they are two conversations."""
+    found = np.ones((len(rows), len(columns)), np.bool_)
+    found[no_strangers(conversations, rows, columns, surely=surely)] = False
+    return found
+
+
+def no_strangers(
+    conversations: Conversations, rows: Ints, columns: Ints, *, surely: bool = True
+) -> tuple[Ints, Ints]:
+    """The places in that table which are not: rows and columns of each, in order. Few pairs of a
+    large database are, and the time grows with them alone."""
     m, n = (conversations.sides.conversation_of(side) for side in (rows, columns))
-    one, two = _lists(conversations, -1)[m], _lists(conversations, -2)[n]
-    shared = np.zeros((len(rows), len(columns)), bool)
-    for a in range(one.shape[1]):
-        for b in range(two.shape[1]):
-            shared |= one[:, a, None] == two[None, :, b]
+    one, two = _listed(conversations, m), _listed(conversations, n)
+    found = [_equal(one, two, len(columns))]
     if not surely:
-        return np.asarray(~shared & (m[:, None] != n))
-    if (anybody := vague(conversations)).any():
-        shared |= anybody[m][:, None] | anybody[n]
-    return ~shared
+        alone = (np.arange(len(m)), m), (np.arange(len(n)), n)
+        found.append(_equal(*alone, len(columns)))
+    else:
+        some, others = (conversations.open[k] | (conversations.unknown[k] > 0) for k in (m, n))
+        if some.any() or others.any():
+            found.append(np.flatnonzero(some[:, None] | others))
+    row, column = np.divmod(np.unique(np.concatenate(found)), len(columns))
+    return row, column
+
+
+def _listed(conversations: Conversations, calls: Ints) -> tuple[Ints, Ints]:
+    """The participants of some conversations: the place of the conversation, and the person."""
+    listing = conversations.listing
+    count = listing.counts[calls]
+    people = conversations.people[ranges(listing.start[calls], count)]
+    return np.repeat(np.arange(len(calls)), count), people.astype(np.int64)
+
+
+def _equal(one: tuple[Ints, Ints], two: tuple[Ints, Ints], width: int) -> Ints:
+    """Of places and values twice: first place x width + second place wherever values are equal."""
+    (row, a), (column, b) = one, two
+    order = np.argsort(b, kind="stable")
+    low, high = (np.searchsorted(b[order], a, side=side) for side in ("left", "right"))
+    count = high - low
+    return np.asarray(np.repeat(row, count) * width + column[order][ranges(low, count)], np.int64)
 
 
 def vague(conversations: Conversations) -> Mask:

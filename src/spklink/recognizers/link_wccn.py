@@ -174,6 +174,7 @@ def fit(
     seed: int,
     order: Sides | None = None,
     back_end: str = "wccn",
+    threads: int = 1,
 ) -> LinkScorer | str:
     """Learn from links whose candidates (C,) are the same person with probability `same`; or why
     not. `units` gives the unit vectors of sides (products.unit_vectors); `order` lists all sides in
@@ -184,7 +185,7 @@ def fit(
     folds = _folds(conversations, links, targets, np.argsort(order))
     if isinstance(folds, str):
         return folds
-    fits = []
+    fits, made = [], []
     one, two = candidate_sides(links, conversations.sides)
     taught = taught_by(folds, links)[link]
     with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
@@ -195,10 +196,17 @@ def fit(
             by = taught == 1 - f
             scatter = within_scatter(reduced, one[by], two[by], same[by])
             learned.append(compared(back_end, reduced, scatter, usable))
-            terms = learned[f].terms(reduced)
-            fits.append(normalise.fit(terms.table, conversations, usable, seed=seed, order=order))
+            made.append(learned[f].terms(reduced))
+            fits.append(
+                normalise.fit(
+                    *(made[f].table, conversations, usable),
+                    seed=seed,
+                    order=order,
+                    threads=threads,
+                )
+            )
     view = View(reduction, (learned[0], learned[1]))
-    return LinkScorer(folds, view.terms(reduced), (fits[0], fits[1]), view)
+    return LinkScorer(folds, (made[0], made[1]), (fits[0], fits[1]), view)
 
 
 def _folds(

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
-from spklink.database.sides import are_strangers, vague
+from spklink.database.sides import no_strangers, vague
+from spklink.threads import in_order
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -70,39 +71,55 @@ def fit(
     seed: int,
     order: Sides | None = None,
     pool: Sides | None = None,
+    threads: int = 1,
 ) -> Normaliser:
     """mu and sigma of all sides.
 
-    `table(rows, columns)` gives the scores between two lists of sides, NaN where there is none;
-    `usable` (S,) is false for bad sides; `order` lists all sides in the order they are drawn and
-    worked on in; `pool` are the sides of all cohorts, where they are chosen already.
+    `table(rows, columns)` gives the scores between two lists of sides, a new array that has NaN
+    where there is none; `usable` (S,) is false for bad sides; `order` lists all sides in the order
+    they are drawn and worked on in; `pool` are the sides of all cohorts, where they are chosen
+    already. Several `threads` ask for tables at a time.
     """
     order = np.arange(len(usable)) if order is None else order
     sides, pool = len(usable), choose_pool(usable, POOL, seed, order) if pool is None else pool
     centre, scale = np.zeros(sides), np.ones(sides)
     size = np.zeros(sides, np.int64)
-    for begin in range(0, sides, ROWS):
-        rows = order[begin : begin + ROWS]
-        centre[rows], scale[rows], size[rows] = measure(table, conversations, rows, pool)
+    cohorts = Cohorts.of(conversations, pool)
+    blocks = [order[begin : begin + ROWS] for begin in range(0, sides, ROWS)]
+    found = in_order(lambda rows: cohorts.measure(table, rows), blocks, threads)
+    for rows, measured in zip(blocks, found, strict=True):
+        centre[rows], scale[rows], size[rows] = measured
     return _settled(centre, scale, size, usable)
 
 
-def measure(
-    table: Callable[[Sides, Sides], Singles | Floats],
-    conversations: Conversations,
-    rows: Sides,
-    pool: Sides,
-) -> tuple[Floats, Floats, Sides]:
-    """mu, sigma and the number of strangers of a few sides among those of a pool; 0 and 1 where
-    these are too few."""
-    surely = not vague(conversations).any()
-    allowed = are_strangers(conversations, rows, pool, surely=surely)
-    if not (allowed.sum(1) >= SMALLEST).any():
-        return np.zeros(len(rows)), np.ones(len(rows)), allowed.sum(1)
-    scores = table(rows, pool)
-    allowed &= ~np.isnan(scores)
-    centre, scale = highest_moments(scores, allowed, SHARE if surely else OPEN_SHARE)
-    return centre, scale, allowed.sum(1)
+@dataclass(frozen=True)
+class Cohorts:
+    """The sides of a pool, as strangers of any others."""
+
+    conversations: Conversations
+    pool: Sides
+    surely: bool  # nobody who is not listed may be on a side
+
+    @classmethod
+    def of(cls, conversations: Conversations, pool: Sides) -> Cohorts:
+        return cls(conversations, pool, not vague(conversations).any())
+
+    def measure(
+        self, table: Callable[[Sides, Sides], Singles | Floats], rows: Sides
+    ) -> tuple[Floats, Floats, Sides]:
+        """mu, sigma and the number of strangers of a few sides; 0 and 1 where these are too few."""
+        row, column = no_strangers(self.conversations, rows, self.pool, surely=self.surely)
+        there = len(self.pool) - np.bincount(row, minlength=len(rows))
+        if not (there >= SMALLEST).any():
+            return np.zeros(len(rows)), np.ones(len(rows)), there
+        scores = table(rows, self.pool)
+        scores[row, column] = -np.inf
+        if np.isnan(scores.max()):
+            missing = np.isnan(scores)
+            there = there - missing.sum(1)
+            scores[missing] = -np.inf
+        centre, scale = highest_moments(scores, there, SHARE if self.surely else OPEN_SHARE)
+        return centre, scale, there
 
 
 def _settled(centre: Floats, scale: Floats, size: Sides, usable: Mask) -> Normaliser:
@@ -129,14 +146,19 @@ def choose_pool(usable: Mask, limit: int, seed: int, order: Sides) -> Sides:
 
 
 def highest_moments(
-    scores: Singles | Floats, allowed: Mask, share: float = SHARE
+    scores: Singles | Floats, there: Sides, share: float = SHARE
 ) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the highest `share` (at least two) of each row's allowed."""
-    ordered = -np.sort(np.where(allowed, -scores, np.float32(np.inf)), axis=1)
-    count = np.maximum(np.ceil(share * allowed.sum(1) - 1e-9), 2).astype(np.int64)
-    taken = np.arange(scores.shape[1]) < np.minimum(count, allowed.sum(1))[:, None]
-    values = np.where(taken, ordered, np.float32(0.0)).astype(np.float64)
-    number = np.maximum(taken.sum(1), 1)
+    """Mean and standard deviation of the highest `share` (at least two) of the scores of each row;
+    `there` (rows,) is how many it has, the others are -inf. Works in the memory of `scores`."""
+    count = np.maximum(np.ceil(share * there - 1e-9), 2).astype(np.int64)
+    count = np.minimum(count, there)
+    width, most = scores.shape[1], max(int(count.max(initial=0)), 1)
+    if most < width:
+        scores.partition(width - most, axis=1)  # far quicker than to sort them all
+    highest = np.sort(scores[:, width - most :], axis=1)[:, ::-1]
+    taken = np.arange(most) < count[:, None]
+    values = np.where(taken, highest, np.float32(0.0)).astype(np.float64)
+    number = np.maximum(count, 1)
     mean = values.sum(1) / number
     square = (np.where(taken, values - mean[:, None], 0.0) ** 2).sum(1) / number
     return mean, np.sqrt(np.maximum(square, 1e-12))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numba as nb
@@ -186,15 +187,28 @@ class _Task:
 
 
 def _tasks(side_1: Sides, side_2: Sides, step: int) -> Iterator[_Task]:
-    """The pairs by tiles, all of one row tile together."""
+    """The pairs by tiles, all of one row tile together. Where pairs are few, those of many tiles
+    are one task: no more of them than a tile has sides."""
     tiles = int(side_2.max(initial=0)) // step + 1
     key = (side_1 // step) * tiles + side_2 // step
     order = np.argsort(key, kind="stable")
-    cuts = np.flatnonzero(np.diff(key[order])) + 1
-    for where in np.split(order, cuts) if len(order) else ():
+    for begin, end in pairwise(_cuts(key[order], step)):
+        where = order[begin:end]
         rows, row = np.unique(side_1[where], return_inverse=True)
         columns, column = np.unique(side_2[where], return_inverse=True)
         yield _Task(rows, columns, row, column, where)
+
+
+def _cuts(key: Sides, step: int) -> list[int]:
+    """Where tasks begin among sorted tiles of pairs, and where the last ends: tiles one by one, or
+    several of together at most `step` pairs."""
+    ends = [*(np.flatnonzero(np.diff(key)) + 1).tolist(), len(key)] if len(key) else []
+    cuts, last = [0], 0
+    for end in ends:
+        if end - cuts[-1] > step and last > cuts[-1]:
+            cuts.append(last)
+        last = end
+    return [*cuts, last] if last else cuts
 
 
 class _Tiles:

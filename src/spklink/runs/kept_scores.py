@@ -17,7 +17,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.sides import certainly_different, pairs_within
 from spklink.recognizers.link_folds import BOTH, Folds
 from spklink.recognizers.link_wccn import LinkScorer, Terms, TermsAsAsked, View
-from spklink.recognizers.normalise import ROWS, SMALLEST, Normaliser, measure
+from spklink.recognizers.normalise import ROWS, SMALLEST, Cohorts, Normaliser
 from spklink.recognizers.plda import PairTerms
 from spklink.runs.call_keys import NONE, Keys, Match, hashed
 from spklink.runs.model import Model
@@ -84,9 +84,10 @@ class _Measuring:
             size[there], left[there] = arrays["strangers"][k][at], False
         reason = self.model.reasons[k]
         new = self.scorer.sound.order[left[self.scorer.sound.order]]
+        cohorts = Cohorts.of(self.scorer.conversations, self.pool)
         for begin in range(0, 0 if reason else len(new), ROWS):
             rows = new[begin : begin + ROWS]
-            found = measure(table, self.scorer.conversations, rows, self.pool)
+            found = cohorts.measure(table, rows)
             few = found[2] < SMALLEST
             middle, spread = self.model.arrays["median"][k]
             centre[rows] = np.where(few, middle, found[0])

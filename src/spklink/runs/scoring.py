@@ -25,7 +25,7 @@ from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
 from spklink.database.frequent import Frequent
 from spklink.database.links import Links, joined, needed_sides
-from spklink.hands import Hands
+from spklink.hands import ALONE, Hands
 from spklink.recognizers import background, link_wccn, normalise
 from spklink.recognizers.centre import balanced_mean
 from spklink.recognizers.products import Cosine, InnerProduct, pair_scores, unit_vectors
@@ -69,6 +69,11 @@ class Scorer:
             scores = self.normaliser.apply(scores, side_1, side_2)
         return scores if self.again is None else scores + self.again.scores(side_1, side_2)
 
+    @property
+    def near(self) -> int:
+        """How many threads of this process may be at work."""
+        return self.hands.worth(0.0).count
+
     def _compared(self) -> tuple[InnerProduct, Singles, Sides]:
         """How vectors are compared, the vectors, and the row of each side among them."""
         assert self.trained is not None
@@ -94,12 +99,15 @@ class Scorer:
         """With scores set against those with strangers."""
         if self.trained is None:
             return self
+        # Far hands divide a table among them; near ones take a table each.
+        table = self.table if self.hands.far else replace(self, hands=ALONE).table
         fitted = normalise.fit(
-            self.table,
+            table,
             self.conversations,
             self.sound.usable,
             seed=self.seed,
             order=self.sound.order,
+            threads=1 if self.hands.far else self.near,
         )
         return replace(self, normaliser=fitted)
 
@@ -140,7 +148,7 @@ class Scorer:
             usable=self.sound.usable,
             seconds=self.sound.known_seconds(),
             width=product.depth,
-            threads=self.hands.worth(0.0).count,
+            threads=self.near,
         )
 
     def sampled(self, frequent: Frequent) -> Pairs:
@@ -186,6 +194,7 @@ class Scorer:
             seed=self.seed,
             order=self.sound.order,
             back_end=back_end,
+            threads=self.near,
         )
         return again if isinstance(again, str) else replace(self, again=again)
 

@@ -10,7 +10,7 @@ from spklink.recognizers.gmm_ubm import Dot
 from spklink.recognizers.normalise import Normaliser
 from spklink.recognizers.plda import PairTerms
 from spklink.recognizers.products import Cosine, pair_scores
-from spklink.recognizers.sums import SideLine, compared_again, compared_by, pair_ratios, summed
+from spklink.recognizers.sums import SideLine, Summing, compared_again, compared_by, pair_ratios
 
 
 def some_normaliser(rng: np.random.Generator, count: int) -> Normaliser:
@@ -58,7 +58,7 @@ def test_sums_are_those_of_pairs(tracks, seed, normalised, twice):
         score = score + second.apply(again.pairs(one, two), one, two)
     llr = (line.slope[one] + line.slope[two]) * score + line.offset[one] + line.offset[two]
     expected = slow(llr.reshape(count, count), q, start)
-    found = summed(tuple(comparisons), line, sides, q, start)
+    found = Summing(tuple(comparisons), sides, start)(line, q)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(
         pair_ratios(tuple(comparisons), line, one, two), llr, rtol=1e-4, atol=1e-4
@@ -73,10 +73,10 @@ def test_blocks_change_nothing(monkeypatch):
     how = (compared_by(Cosine(np.zeros(5, np.float32)), vectors, np.arange(count), None),)
     line = SideLine(np.full(count, 0.5), np.zeros(count))
     q = rng.uniform(size=count)
-    whole = summed(how, line, np.arange(count), q, start)
+    whole = Summing(how, np.arange(count), start)(line, q)
     monkeypatch.setattr(sums, "BLOCK", 7)
     np.testing.assert_allclose(
-        summed(how, line, np.arange(count), q, start), whole, rtol=1e-5, atol=1e-5
+        Summing(how, np.arange(count), start)(line, q), whole, rtol=1e-5, atol=1e-5
     )
 
 
@@ -94,5 +94,5 @@ def test_the_dot_score_of_the_paper(normalised):
     start, q = np.arange(0, count + 1, 2), rng.uniform(size=count)
     expected = slow(score.reshape(count, count), q, start)
     np.testing.assert_allclose(
-        summed(how, line, np.arange(count), q, start), expected, rtol=1e-4, atol=1e-4
+        Summing(how, np.arange(count), start)(line, q), expected, rtol=1e-4, atol=1e-4
     )

@@ -35,7 +35,7 @@ from spklink.database.links import Links, links_between
 from spklink.database.sides import seat_numbers
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight
-from spklink.recognizers.sums import Comparison, SideLine, summed
+from spklink.recognizers.sums import Comparison, SideLine, Summing
 from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -69,13 +69,26 @@ class FrequentVoices:
         return found
 
     def _of(self, f: int, line: SideLine, weight: Weight, chance: Floats) -> tuple[Ints, Floats]:
-        seats, sides, start = self.places(f)
-        usable = self.usable[sides]
+        seats, together = self.seats[f], self.together[f]
+        usable = self.usable[together.sides]
         q = np.where(usable, chance[seats], 0.0)
-        person = int(self.table.people[self.frequent.entry[self.frequent.start[f]]])
-        each = weight.of(np.array([len(start) - 1], np.int32))[0]
-        gain = each * summed(self.comparisons(person), line, sides, q, start)
-        return seats, np.where(usable, gain, 0.0)
+        each = weight.of(self.frequent.calls[f : f + 1].astype(np.int32))[0]
+        return seats, np.where(usable, each * together(line, q), 0.0)
+
+    @cached_property
+    def together(self) -> list[Summing]:
+        """The sides of each, as they are summed."""
+        people = self.table.people[self.frequent.entry[self.frequent.start[:-1]]].tolist()
+        places = (self.places(f) for f in range(len(self.frequent)))
+        return [
+            Summing(self.comparisons(person), sides, start)
+            for person, (_, sides, start) in zip(people, places, strict=True)
+        ]
+
+    @cached_property
+    def seats(self) -> list[Ints]:
+        """The seats of each."""
+        return [self.places(f)[0] for f in range(len(self.frequent))]
 
     def places(self, f: int) -> tuple[Ints, Ints, Ints]:
         """The seats of one person, their sides, and where those of a conversation begin."""
@@ -102,7 +115,7 @@ class FrequentVoices:
     @cached_property
     def predicted(self) -> float:
         """Seconds that computing all gains may take."""
-        sides = sum(len(self.places(f)[1]) for f in range(len(self.frequent)))
+        sides = sum(len(seats) for seats in self.seats)
         return 8.0 * sides * self.width / SPEED
 
 

@@ -14,7 +14,7 @@ from spklink.calibration.curves import Calibration
 from spklink.calibration.frequent import FrequentVoices, side_line
 from spklink.posterior.likelihood import Weight
 from spklink.recognizers.centre import main_signs
-from spklink.recognizers.sums import BLOCK, Comparison, summed
+from spklink.recognizers.sums import BLOCK, Comparison
 from spklink.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -27,13 +27,12 @@ def spectral_start(voices: FrequentVoices, curve: Calibration, weight: Weight) -
     line = side_line(curve, voices.seconds, len(voices.usable))
     with one_blas_thread():
         for f in range(len(voices.frequent)):
-            seats, sides, start = voices.places(f)
-            person = int(voices.table.people[voices.frequent.entry[voices.frequent.start[f]]])
-            how = voices.comparisons(person)
-            second = _signs(how[0], sides[0::2], sides[1::2])
+            seats, together = voices.seats[f], voices.together[f]
+            sides = together.sides
+            second = _signs(together.comparisons[0], sides[0::2], sides[1::2])
             ways = [np.stack([1.0 - x, x], axis=1).ravel() for x in (second, 1.0 - second)]
             usable = voices.usable[sides]
-            value = [summed(how, line, sides, q * usable, start) @ (q * usable) for q in ways]
+            value = [together(line, q * usable) @ (q * usable) for q in ways]
             chance[seats] = ways[int(value[1] > value[0])]
     return chance
 

@@ -73,7 +73,8 @@ class Whitening:
         """Sides as they are compared."""
         turned = reduced @ self.root - self.centre
         length = np.linalg.norm(turned, axis=1, keepdims=True)
-        return PairTerms(turned / np.maximum(length, 1e-12), np.zeros(len(turned)))
+        unit = (turned / np.maximum(length, 1e-12)).astype(np.float32)
+        return PairTerms(unit, np.zeros(len(turned)))
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Terms(Protocol):
 
     def pairs(self, one: Sides, two: Sides) -> Floats: ...
 
-    def table(self, rows: Sides, columns: Sides) -> Floats: ...
+    def table(self, rows: Sides, columns: Sides) -> Singles: ...
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class TermsAsAsked:
         at = at.reshape(-1)
         return self._of(sides).pairs(at[: len(one)], at[len(one) :])
 
-    def table(self, rows: Sides, columns: Sides) -> Floats:
+    def table(self, rows: Sides, columns: Sides) -> Singles:
         sides, at = np.unique(np.concatenate([rows, columns]), return_inverse=True)
         at = at.reshape(-1)
         return self._of(sides).table(at[: len(rows)], at[len(rows) :])

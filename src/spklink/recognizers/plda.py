@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 SHRINKAGE = 0.2  # of a covariance towards an even one; a choice, see link_wccn.DIMENSIONS
 
 
@@ -41,18 +42,20 @@ class TwoCovariance:
 class PairTerms:
     """The log-likelihood-ratio of sides i and j is unit_i . unit_j - less_i - less_j."""
 
-    unit: Floats  # (sides, k)
+    unit: Singles  # (sides, k)
     less: Floats  # (sides,)
 
     def pairs(self, one: NDArray[np.int64], two: NDArray[np.int64]) -> Floats:
         """Of pairs of rows."""
         product = np.einsum("pd,pd->p", self.unit[one], self.unit[two])
-        return np.asarray(product - (self.less[one] + self.less[two]))
+        return np.asarray(product - (self.less[one] + self.less[two]), np.float64)
 
-    def table(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+    def table(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Singles:
         """(rows, columns) of all pairs of two lists of rows."""
         product = self.unit[rows] @ self.unit[columns].T
-        return np.asarray(product - self.less[rows][:, None] - self.less[columns])
+        product -= self.less[rows, None].astype(np.float32)
+        product -= self.less[columns].astype(np.float32)
+        return np.asarray(product, np.float32)
 
 
 def two_covariance(mean: Floats, within: Floats, between: Floats) -> TwoCovariance:
@@ -84,7 +87,8 @@ def pair_terms(ratio: Floats, z: Floats) -> PairTerms:
     unit = z * np.sqrt(ratio / (1.0 + 2.0 * ratio))
     square = 0.5 * ratio**2 / ((1.0 + ratio) * (1.0 + 2.0 * ratio))
     constant = 0.5 * (2.0 * np.log1p(ratio) - np.log1p(2.0 * ratio)).sum()
-    return PairTerms(unit, np.asarray(z**2 @ square - constant / 2.0))
+    less = np.asarray(z**2 @ square - constant / 2.0)
+    return PairTerms(unit.astype(np.float32), less)
 
 
 def set_llr(ratio: Floats, z: Floats) -> float:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def compared_again(terms: PairTerms, normaliser: Normaliser) -> Comparison:
     """Sides under what links or background speech teach."""
 
     def rows(sides: Sides) -> tuple[Rows, Rows]:
-        unit, less = terms.unit[sides], terms.less[sides, None]
+        unit, less = terms.unit[sides], terms.less[sides, None].astype(np.float32)
         if not less.any():
             return unit, unit
         ones = np.ones_like(less)
@@ -122,21 +123,63 @@ class Within:
             k = end
 
 
-def summed(
-    comparisons: tuple[Comparison, ...], line: SideLine, sides: Sides, q: Floats, start: Sides
-) -> Floats:
-    """(sides,) of each the sum of q_v llr(u, v) over all v but those of its own conversation;
-    conversation k has the sides start[k] up to below start[k + 1]."""
-    own, within = line.of(sides), Within.of(start)
-    shift = sum((one.shift[sides] for one in comparisons), np.zeros(len(sides)))
-    found, inside = _numbers(own, shift, q), _numbers_within(own, shift, within)
-    for one in comparisons:
-        inverse = one.inverse[sides]
-        total, products = _products(one, own.slope, inverse, sides, q, within)
-        found += total
+@dataclass(frozen=True)
+class Summing:
+    """The sides of one person's conversations, to be summed again and again under other chances and
+    lines; conversation k has the sides start[k] up to below start[k + 1]."""
+
+    comparisons: tuple[Comparison, ...]
+    sides: Sides
+    start: Sides
+
+    def __call__(self, line: SideLine, q: Floats) -> Floats:
+        """(sides,) of each the sum of q_v llr(u, v) over all v but those of its own
+        conversation."""
+        own, within = line.of(self.sides), self.within
+        found, inside = _numbers(own, self.shift, q), _numbers_within(own, self.shift, within)
         u, v = within.u, within.v
-        inside += (own.slope[u] + own.slope[v]) * (inverse[u] + inverse[v]) / 2.0 * products
-    return found - sums(within.u, inside * q[within.v], len(sides))
+        slope = own.slope[u] + own.slope[v]
+        for k, one in enumerate(self.comparisons):
+            inverse = one.inverse[self.sides]
+            found += self._products(one, own.slope, inverse, q)
+            inside += slope * (inverse[u] + inverse[v]) / 2.0 * self.inner[k]
+        return found - sums(u, inside * q[v], len(self.sides))
+
+    @cached_property
+    def within(self) -> Within:
+        return Within.of(self.start)
+
+    @cached_property
+    def shift(self) -> Floats:
+        """(sides,) t of all comparisons together."""
+        return sum((one.shift[self.sides] for one in self.comparisons), np.zeros(len(self.sides)))
+
+    @cached_property
+    def inner(self) -> list[Singles]:
+        """Of each comparison the inner products of pairs within conversations: no chance and no
+        line changes these."""
+        return [self._inner(one) for one in self.comparisons]
+
+    def _inner(self, one: Comparison) -> Singles:
+        within, found = self.within, np.empty(len(self.within.u), np.float32)
+        for part, pairs in within.blocks():
+            left, right = one.rows(self.sides[part])
+            u, v = within.u[pairs] - part.start, within.v[pairs] - part.start
+            found[pairs] = np.einsum("pd,pd->p", left[u], right[v])
+        return found
+
+    def _products(self, one: Comparison, a: Floats, h: Floats, q: Floats) -> Floats:
+        """(sides,) the part of the sum that is inner products, of all pairs."""
+        weights = np.stack([q, q * h, q * a, q * a * h])
+        mine = np.stack([a * h, a, h, np.ones_like(a)], axis=1) / 2.0
+        blocks = [part for part, _ in self.within.blocks()]
+        kept = one.rows(self.sides) if len(blocks) == 1 else None
+        rows = ((part, (kept or one.rows(self.sides[part]))[1]) for part in blocks)
+        total, found = _totals(weights, rows), np.empty(len(q))
+        for part in blocks:
+            left = (kept or one.rows(self.sides[part]))[0]
+            found[part] = np.einsum("uk,uk->u", left @ total.T, mine[part])
+        return found
 
 
 def _numbers(line: SideLine, t: Floats, q: Floats) -> Floats:
@@ -151,25 +194,6 @@ def _numbers_within(line: SideLine, t: Floats, within: Within) -> Floats:
     u, v = within.u, within.v
     shift = (line.slope[u] + line.slope[v]) * (t[u] + t[v])
     return np.asarray(line.offset[u] + line.offset[v] - shift)
-
-
-def _products(
-    one: Comparison, a: Floats, h: Floats, sides: Sides, q: Floats, within: Within
-) -> tuple[Floats, Floats]:
-    """(sides,) the part of the sum that is inner products, and these of the pairs within
-    conversations."""
-    weights = np.stack([q, q * h, q * a, q * a * h])
-    mine = np.stack([a * h, a, h, np.ones_like(a)], axis=1) / 2.0
-    blocks = list(within.blocks())
-    kept = one.rows(sides) if len(blocks) == 1 else None
-    total = _totals(weights, ((part, (kept or one.rows(sides[part]))[1]) for part, _ in blocks))
-    found, products = np.empty(len(sides)), np.empty(len(within.u))
-    for part, pairs in blocks:
-        left, right = kept or one.rows(sides[part])
-        found[part] = np.einsum("uk,uk->u", left @ total.T, mine[part])
-        u, v = within.u[pairs] - part.start, within.v[pairs] - part.start
-        products[pairs] = np.einsum("pd,pd->p", left[u], right[v])
-    return found, products
 
 
 def _totals(weights: Floats, blocks: Iterable[tuple[slice, Rows]]) -> Rows:

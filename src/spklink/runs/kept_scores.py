@@ -134,7 +134,8 @@ def _terms(view: View, measuring: _Measuring) -> tuple[Terms, Terms]:
     if sides > MOST_SIDES:
         return TermsAsAsked(view, 0, scorer.units()), TermsAsAsked(view, 1, scorer.units())
     left = np.ones(sides, np.bool_)
-    unit, less = np.zeros((2, sides, view.reduction.size)), np.zeros((2, sides))
+    unit = np.zeros((2, sides, view.reduction.size), np.float32)
+    less = np.zeros((2, sides))
     for arrays, match in measuring.earlier:
         if "unit" in arrays:
             there = np.flatnonzero(left & (match.side >= 0))

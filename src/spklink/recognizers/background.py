@@ -12,6 +12,7 @@ needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,10 @@ class BackgroundScorer:
 
     def comparison(self, person: int) -> Comparison:
         """How the sides of anybody are compared, for sums."""
+        return self._comparison
+
+    @cached_property
+    def _comparison(self) -> Comparison:
         return compared_again(self.terms, self.normaliser)
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -155,10 +156,16 @@ class LinkScorer:
 
     def comparison(self, person: int) -> Comparison:
         """How the sides of one person are compared, for sums."""
-        f = int(self.folds.person[person])
-        terms = self.terms[f]
-        assert isinstance(terms, PairTerms)  # with sums nothing is taken from a kept model
-        return compared_again(terms, self.normaliser[f])
+        return self._comparisons[int(self.folds.person[person])]
+
+    @cached_property
+    def _comparisons(self) -> list[Comparison]:
+        """Those of the two folds; made once, since they have numbers of all sides."""
+        found = []
+        for terms, normaliser in zip(self.terms, self.normaliser, strict=True):
+            assert isinstance(terms, PairTerms)  # with sums nothing is taken from a kept model
+            found.append(compared_again(terms, normaliser))
+        return found
 
     def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:
         plain = self.terms[f].pairs(side_1, side_2)

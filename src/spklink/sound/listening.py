@@ -63,9 +63,12 @@ class Sound:
     store: Store  # of the cached arrays
     sides: Numbering
 
-    @property
+    @cached_property
     def usable(self) -> NDArray[np.bool_]:
-        return np.array([not mark for mark in self.marks])
+        """(S,) not to be written to."""
+        found = np.array([not mark for mark in self.marks])
+        found.flags.writeable = False
+        return found
 
     @cached_property
     def order(self) -> NDArray[np.int64]:

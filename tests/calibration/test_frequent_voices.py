@@ -182,6 +182,11 @@ def test_who_is_frequent_is_counted():
     assert most_listed(np.array([3, 3, 10]), 51 * 400 / 0.2 / 1e9) == 10
     assert most_listed(np.array([3, 3, 10]), 50 * 400 / 0.2 / 1e9) == 3
     assert most_listed(np.array([3, 3, 10]), 0.0) == 1
+    many = np.repeat([1, 2, 3, 100], [500_000, 200_000, 100_000, 400])  # links: 500,000 and 1.98e6
+    assert most_listed(many, 16.0) == 100
+    assert most_listed(many, 4.0) == 3  # 2 million links are too many for the memory
+    busy = np.repeat([30, 60], [2000, 2000])  # links: 870,000 and 3.5e6
+    assert most_listed(busy, 16.0) == 30  # too many to be solved soon, but none has very many
     table, _, _ = made([("a", f"p{k}") for k in range(9)], 1.0, 1)
     assert not len(find_frequent(table, np.inf))
     assert not len(find_frequent(table, 4.0))

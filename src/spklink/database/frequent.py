@@ -5,7 +5,9 @@ people all links are listed. Of a *frequent* one none is: what his voice says of
 comes from a sum over all others (module `frequent` of `calibration`), whose cost grows with n.
 
 Who is frequent is counted, never timed: whoever has more than LONGEST conversations; and, where all
-links of the others would still be too many, those with the most conversations, until they are not.
+links of the others would still be too many, those with the most conversations, until they are not:
+too many to be solved soon, which makes nobody frequent who has no more than SHORTEST conversations,
+or too many for the memory of a run, which may.
 
 Index conventions: a person here is a node of `links.speaker_nodes`, entries are those of the
 participant lists.
@@ -25,8 +27,9 @@ from spklink.database.links import speaker_nodes
 Ints = NDArray[np.int64]
 # Choices. Conversations of one person: what sums leave out is a share of 1/n. Links in all: dense
 # cliques of more take minutes (benchmarks/frequent.py); 1446 real calls of 59 people have 71,000.
-LONGEST = 256
-MOST_LINKS = 300_000
+# A large table may have more, as long as these are few a conversation.
+LONGEST, SHORTEST = 256, 32
+MOST_LINKS, LINKS_EACH = 300_000, 2  # in all, and times the entries of lists
 PAIR_BYTES = 400  # of a link with its side pairs, from scores to posterior (benchmarks/cost.py)
 SHARE = 0.2  # of the memory of a run that links may take
 
@@ -62,10 +65,11 @@ def listed_pairs(calls: Ints) -> Ints:
 def most_listed(calls: Ints, gigabytes: float) -> int:
     """With how many conversations a person's links are still listed, given (people,) how many each
     has and the memory of a run."""
-    most = min(int(SHARE * gigabytes * 1e9 / PAIR_BYTES), MOST_LINKS)
     size, people = np.unique(calls[calls <= LONGEST], return_counts=True)
     total = np.cumsum(people * listed_pairs(size))
-    within = size[total <= most]
+    soon = total <= max(MOST_LINKS, LINKS_EACH * int(calls.sum()))
+    fits = total <= int(SHARE * gigabytes * 1e9 / PAIR_BYTES)
+    within = size[fits & (soon | (size <= SHORTEST))]
     return int(within[-1]) if len(within) else 1
 
 

@@ -157,8 +157,9 @@ def test_no_more_flips_than_counted(size, seed, middle, strength):
         weight.append(np.exp(odds @ y + y @ gain @ y / 2.0))
         count.append(y.sum())
     chance, count = np.array(weight) / np.sum(weight), np.array(count)
-    row = np.minimum(np.maximum(gain, 0.0).sum(1), max(np.linalg.eigvalsh(gain)[-1], 0.0))
-    most, beyond = most_flips(odds, np.maximum(gain, 0.0).max(1), row)
+    positive = np.maximum(gain, 0.0)
+    together = np.full(size, max(np.linalg.eigvalsh(gain)[-1], 0.0))
+    most, beyond = most_flips(odds, positive.max(1), positive.sum(1), together)
     assert beyond <= TAIL
     assert chance[count > most].sum() <= beyond + 1e-12
 

@@ -138,7 +138,7 @@ def _changes(voice: Voice, ways: list[tuple[int, int]]) -> Singles:
     tracks = np.diff(voice.start)
     last = int(tracks.max())
     best = np.where(voice.best == tracks, last, voice.best)
-    ends = np.array(ways, np.int64).reshape(-1, 2)
+    ends = np.array(ways, np.int64)
     there = (ends < tracks[:, None, None]) | (voice.nowhere & (ends == last))
     at = (ends == best[:, None, None]) & there.all(axis=2)[:, :, None]
     return np.asarray(at[:, :, 1].astype(np.float32) - at[:, :, 0])

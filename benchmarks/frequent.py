@@ -1,14 +1,16 @@
 """People with very many conversations: stars, call centres, and how time and memory grow.
 
 python benchmarks/frequent.py star [SIZE ...]      one person in 1,000, 5,000, 50,000 calls
+python benchmarks/frequent.py lists [SIZE ...]     the same where lists may be wrong (the default)
 python benchmarks/frequent.py listed [SIZE ...]    sums against all pairs listed, 300 to 3,000 calls
+python benchmarks/frequent.py seeds [SIZE ...]     wrong calls against expected ones, ten stars each
 python benchmarks/frequent.py real CALLS KEY MODEL.onnx [SIZE ...]   stars of real voices
 python benchmarks/frequent.py centre [SIZE ...]    call centres of 1,000 to 1,000,000 calls
 
 Simulated voices have a part of their own and one of the recording (two-covariance PLDA); MU is the
 mean of their calibrated same-speaker log-likelihood-ratios. Every figure comes from a process of
 its own: `spklink link` on a table in a file and vectors in an array, with nothing known but who
-took part, lists taken at their word, no report.
+took part, no report; lists are taken at their word but for `lists`, where figures are of sides.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +85,12 @@ def real_star(voices: Path, calls: int, rng: np.random.Generator) -> tuple[np.nd
     return found + noise * rng.standard_normal(found.shape, dtype=np.float32), truth
 
 
-def measure(what: str, calls: int, mu: float, longest: int | None, voices: Path | None) -> None:
+def measure(
+    what: str, calls: int, mu: float, longest: int | None, voices: Path | None, seed: int = 0
+) -> None:
     """One run in this process; prints what it found as JSON."""
-    rng = np.random.default_rng([calls, int(100 * mu)])
+    rng = np.random.default_rng([calls, int(100 * mu), *([seed] if seed else [])])
+    lists, what = what == "lists", "star" if what == "lists" else what
     one, two = who_talks(what, calls, rng)
     width = WIDTH.get(what, 256)
     vectors, truth = (
@@ -96,11 +102,12 @@ def measure(what: str, calls: int, mu: float, longest: int | None, voices: Path 
             file.write("conversation,participants\n")
             pairs = zip(one.tolist(), two.tolist(), strict=True)
             file.writelines(f"c{m},p{a};p{b}\n" for m, (a, b) in enumerate(pairs))
-        print(json.dumps(linked(table, vectors.reshape(-1, vectors.shape[2]), truth, longest)))
+        rows = vectors.reshape(-1, vectors.shape[2])
+        print(json.dumps(linked(table, rows, truth, longest, lists)))
 
 
 def linked(
-    table: Path, vectors: np.ndarray, truth: np.ndarray, longest: int | None
+    table: Path, vectors: np.ndarray, truth: np.ndarray, longest: int | None, lists: bool
 ) -> dict[str, Any]:
     import spklink
     from spklink.database import frequent
@@ -109,22 +116,33 @@ def linked(
     if longest is not None:  # the same calibration for both: a straight line
         frequent.LONGEST, frequent.MOST_LINKS = longest, 1 << 40
     start = time.perf_counter()
-    found = spklink.link(table, embeddings=vectors, list_errors=0.0, kind="lr", budget_gb=16.0)
+    options = {} if lists else {"list_errors": 0.0}
+    found = spklink.link(table, embeddings=vectors, kind="lr", budget_gb=16.0, **options)
     spent, posterior = time.perf_counter() - start, found.posterior
     chance, low, _ = posterior.confidence()
+    wrong, certainty = posterior.best != truth, posterior.certainty[0]
+    if lists:
+        sure = found.seating.confidence
+        chance, low, certainty = sure.chance, sure.low, found.seating.certainty[0]
+        wrong = found.seating.entry != (np.stack([truth, 1 - truth], 1) + entries(truth)).ravel()
     told: dict[str, Any] = {
         "seconds": spent,
         "gigabytes": (peak_memory() or 0) / 1e9,
-        "wrong": int((posterior.best != truth).sum()),
+        "wrong": int(wrong.sum()),
         "expected": float((1.0 - chance).sum()),
         "settled": int((low >= 0.99).sum()),
-        "certainty": str(posterior.certainty[0]),
+        "certainty": str(certainty),
         "stages": found.stages.seconds,
     }
     if longest is not None:
         names = ("best", "exchanged", "exchanged_low", "exchanged_high")
         told |= {name: getattr(posterior, name).tolist() for name in names}
     return told
+
+
+def entries(truth: np.ndarray) -> np.ndarray:
+    """(calls, 1) the first entry of every list."""
+    return 2 * np.arange(len(truth))[:, None]
 
 
 def run(what: str, calls: int, mu: float, *more: object) -> dict[str, Any]:
@@ -151,6 +169,24 @@ def row(calls: int, mu: float | str, found: dict[str, Any]) -> tuple[Any, ...]:
 def star(sizes: list[int]) -> None:
     rows = [row(n, mu, run("star", n, mu)) for n in sizes or (1000, 5000, 50_000) for mu in MUS]
     show("one person in all calls, 256 dimensions", list(COLUMNS), rows)
+
+
+def lists(sizes: list[int]) -> None:
+    rows = [row(n, mu, run("lists", n, mu)) for n in sizes or (1000, 5000, 50_000) for mu in MUS]
+    show("the same, lists may be wrong: sides, not calls", list(COLUMNS), rows)
+
+
+def seeds(sizes: list[int]) -> None:
+    """Whether as many are wrong as probabilities say."""
+    rows = []
+    for n in sizes or (300, 1000):
+        for mu in (1.0, *MUS):
+            each = [run("star", n, mu, "-", "-", seed) for seed in range(1, 11)]
+            wrong, told = ([one[name] for one in each] for name in ("wrong", "expected"))
+            rows.append(
+                (f"{n:,}", mu, sum(wrong), f"{sum(told):.2f}", f"{min(wrong)}-{max(wrong)}")
+            )
+    show("ten stars each", ["calls", "mu", "wrong", "expected", "least and most"], rows)
 
 
 def real(calls: str, key: str, model: str, sizes: list[int]) -> None:
@@ -187,28 +223,96 @@ def _real_voices(calls: str, key: str, model: str, kept: Path) -> None:
 
 def listed(sizes: list[int]) -> None:
     """Sums against the engine that lists all pairs."""
-    columns = ["calls", "mu", "s sums", "s pairs", "GB sums", "GB pairs", "same best"]
-    columns += ["furthest apart", "within .01", "inside", "pairs are"]
+    columns = ["calls", "mu", "s sums", "s pairs", "same best", "furthest apart", "within .01"]
+    columns += ["inside", "pairs are", "proved best"]
     rows = []
     for n in sizes or (300, 1000, 3000):
         for mu in MUS:
+            found = run("both", n, mu)
+            rows.append((f"{n:,}", mu, *found["row"]))
+    show("sums against all pairs under one and the same line", columns, rows)
+    rows = []
+    for n in sizes or (300, 1000):
+        for mu in MUS:
             ours, theirs = run("star", n, mu, 50), run("star", n, mu, n)
-            p = {name: np.array(ours[name]) for name in ours if name.startswith("exchanged")}
-            q = {name: np.array(theirs[name]) for name in p}
-            apart = np.abs(p["exchanged"] - q["exchanged"])
-            inside = (p["exchanged_low"] <= q["exchanged_high"] + 1e-9) & (
-                p["exchanged_high"] >= q["exchanged_low"] - 1e-9
-            )
+            p, q = (np.array(one["exchanged"]) for one in (ours, theirs))
             same = int((np.array(ours["best"]) == np.array(theirs["best"])).sum())
-            rows.append(
-                (
-                    *(f"{n:,}", mu, f"{ours['seconds']:.1f}", f"{theirs['seconds']:.1f}"),
-                    *(f"{ours['gigabytes']:.2f}", f"{theirs['gigabytes']:.2f}"),
-                    *(f"{same:,}", f"{apart.max():.4f}", f"{int((apart <= 0.01).sum()):,}"),
-                    *(f"{int(inside.sum()):,}", theirs["certainty"]),
-                )
-            )
-    show("sums against all pairs, both calibrated without labels", columns, rows)
+            near = int((np.abs(p - q) <= 0.01).sum())
+            told = [
+                f"{one[name]:.2f}" for name in ("expected", "gigabytes") for one in (ours, theirs)
+            ]
+            spent = (f"{ours['seconds']:.1f}", f"{theirs['seconds']:.1f}")
+            rows.append((f"{n:,}", mu, *spent, f"{same:,}", f"{near:,}", *told))
+    columns = [
+        "calls",
+        "mu",
+        "s sums",
+        "s pairs",
+        "same best",
+        "within .01",
+        "expected",
+        "by pairs",
+    ]
+    show("both calibrated without labels, by themselves", [*columns, "GB sums", "GB pairs"], rows)
+
+
+def both(calls: int, mu: float) -> None:
+    """One line, and what sums and all pairs make of it."""
+    from spklink.calibration.certificate import certify
+    from spklink.calibration.curves import Line
+    from spklink.calibration.frequent import FrequentVoices, by_sound, side_line
+    from spklink.calibration.pairs import make_pairs
+    from spklink.calibration.settling import Problem, Settling, listed_pieces
+    from spklink.database.cliques import find_cliques
+    from spklink.database.conversations import read_conversations
+    from spklink.database.frequent import chosen_frequent
+    from spklink.database.links import find_links, needed_sides
+    from spklink.posterior.likelihood import Weight, build_model
+    from spklink.posterior.posterior import Options, solve
+    from spklink.posterior.summed import loosened
+    from spklink.recognizers.products import Cosine
+    from spklink.recognizers.sums import compared_by, pair_ratios
+    from spklink.scores.needed import no_side_scores
+    from spklink.tables import read_table
+
+    rng = np.random.default_rng([calls, int(100 * mu)])
+    one, two = who_talks("star", calls, rng)
+    vectors, truth = simulated(one, two, WIDTH["star"], mu, rng)
+    rows = [{"conversation": f"c{m}", "participants": f"a;b{m}"} for m in range(calls)]
+    table, flat = read_conversations(read_table(rows)), vectors.reshape(2 * calls, -1)
+    how = (
+        compared_by(Cosine(np.zeros(len(flat[0]), np.float32)), flat, np.arange(len(flat)), None),
+    )
+    unit = flat / np.linalg.norm(flat, axis=1, keepdims=True)
+    mine = unit.reshape(calls, 2, -1)[np.arange(calls), truth]
+    same = (mine @ mine.T)[np.triu_indices(calls, 1)]
+    other = (unit.reshape(calls, 2, -1)[np.arange(calls), 1 - truth] @ mine.T).ravel()
+    scale = (same.mean() - other.mean()) / ((same.var() + other.var()) / 2.0)
+    line = Line(float(scale), float(-scale * (same.mean() + other.mean()) / 2.0))
+    frequent = by_sound(table, chosen_frequent(table, 50), np.arange(len(flat)))
+    spoken = FrequentVoices(
+        table, frequent, lambda _: how, np.ones(len(flat), bool), None, len(flat[0])
+    )
+    begin = time.perf_counter()
+    links = find_links(table, without=frequent.person)
+    pairs = make_pairs(table, links, np.zeros(0), no_side_scores())
+    settling = Settling(Problem(table, pairs, spoken, None, 0.0, Options()), Weight())
+    settled = settling.finished(np.zeros(0), line)
+    summed = replace(spoken, table=replace(table, sums=settled.sums))
+    piece = listed_pieces(table, links).label.astype(np.int64)
+    slack = certify(summed, line, Weight(), settled.solution, piece, 60.0)
+    ours, middle = loosened(settled.solution, slack), time.perf_counter()
+    links = find_links(table)
+    llr = pair_ratios(how, side_line(line, None, len(flat)), *needed_sides(links, table.sides))
+    theirs = solve(build_model(table, find_cliques(table), links, llr))
+    end, apart = time.perf_counter(), np.abs(ours.exchanged - theirs.exchanged)
+    inside = (ours.exchanged_low <= theirs.exchanged_high + 1e-9) & (
+        ours.exchanged_high >= theirs.exchanged_low - 1e-9
+    )
+    agree = int((ours.best == theirs.best).sum())
+    told = (f"{middle - begin:.1f}", f"{end - middle:.1f}", f"{agree:,}", f"{apart.max():.5f}")
+    told += (f"{int((apart <= 0.01).sum()):,}", f"{int(inside.sum()):,}")
+    print(json.dumps({"row": [*told, str(theirs.certainty[0]), bool(theirs.proved.all())]}))
 
 
 def centre(sizes: list[int]) -> None:
@@ -230,11 +334,17 @@ def main(words: list[str]) -> None:
     if what == "one":
         shape, calls, mu, *more = rest
         longest = int(more[0]) if more and more[0] != "-" else None
-        measure(shape, int(calls), float(mu), longest, Path(more[1]) if len(more) > 1 else None)
+        if shape == "both":
+            both(int(calls), float(mu))
+            return
+        voices = Path(more[1]) if len(more) > 1 and more[1] != "-" else None
+        seed = int(more[2]) if len(more) > 2 else 0
+        measure(shape, int(calls), float(mu), longest, voices, seed)
     elif what == "real":
         real(*rest[:3], [int(n) for n in rest[3:]])
     else:
-        {"star": star, "listed": listed, "centre": centre}[what]([int(n) for n in rest])
+        whats = {"star": star, "lists": lists, "listed": listed, "seeds": seeds, "centre": centre}
+        whats[what]([int(n) for n in rest])
 
 
 if __name__ == "__main__":

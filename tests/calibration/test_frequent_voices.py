@@ -157,8 +157,9 @@ def test_no_more_flips_than_counted(size, seed, middle, strength):
         weight.append(np.exp(odds @ y + y @ gain @ y / 2.0))
         count.append(y.sum())
     chance, count = np.array(weight) / np.sum(weight), np.array(count)
-    row = np.minimum(np.maximum(gain, 0.0).sum(1), max(np.linalg.eigvalsh(gain)[-1], 0.0))
-    most, beyond = most_flips(odds, np.maximum(gain, 0.0).max(1), row)
+    positive = np.maximum(gain, 0.0)
+    together = np.full(size, max(np.linalg.eigvalsh(gain)[-1], 0.0))
+    most, beyond = most_flips(odds, positive.max(1), positive.sum(1), together)
     assert beyond <= TAIL
     assert chance[count > most].sum() <= beyond + 1e-12
 
@@ -231,6 +232,14 @@ def test_one_person_in_all_calls_is_not_taken_for_the_middle(few_listed):
     assert found.calibration["kind"] == "lr"
 
 
+def test_one_person_in_most_calls_moves_no_middle_either_where_pairs_are_listed():
+    table, vectors, truth = made([("a", f"p{k}") for k in range(70)], 1.2, 5)
+    found = spklink.link(rows_of(table), embeddings=vectors, list_errors=0.0)
+    assert "sums" not in found.posterior.method
+    assert (found.posterior.best != truth).mean() < 0.05
+    assert found.posterior.confidence()[0].mean() > 0.9
+
+
 def test_results_are_read_back_as_they_were(few_listed, tmp_path):
     table, vectors, _ = call_centre()
     found = spklink.link(rows_of(table), tmp_path / "out", embeddings=vectors)
@@ -240,6 +249,7 @@ def test_results_are_read_back_as_they_were(few_listed, tmp_path):
     )
     assert list(again.posterior.certainty) == list(found.posterior.certainty)
     assert again.seating is not None
+    assert again.seating.certainty == found.seating.certainty
     np.testing.assert_allclose(again.seating.beliefs.low, found.seating.beliefs.low, atol=1e-9)
     (tmp_path / "out" / "sums.npz").write_bytes(b"no arrays")
     with pytest.raises(SpklinkError, match=r"sums\.npz"):

@@ -1,23 +1,24 @@
 """How far figures may be off where frequent voices were summed: a slack that is proved.
 
 Sums take the other conversations of a person as they are on average. All but certainly no more than
-k of them are otherwise than in the best configuration (module `counting`), and what k of them can
-change is at most the sum of the k largest changes that single ones make. That, and how far the sums
-in use are from those of the best configuration, is the slack of a conversation (module
-`posterior.summed`).
+k of them have him elsewhere than in the best configuration (module `counting`), and what k of them
+can change is bounded (`spread`, `norms`). That, and how far the sums in use are from those of the
+best configuration, is the slack of a conversation (module `posterior.summed`).
 
-Every two conversations of a person are looked at once for this, in blocks, and nothing is kept of
-them but a few figures a conversation: time grows with the square of his conversations. Where that
-would exceed the budget, or conversations have more than two states, nothing is proved.
+This holds of one bit a conversation, and of the answer in full: there the places of a person are
+the tracks and nowhere, and the odds of another place are summed over all states of the conversation
+that have him there (`place_odds`).
+
+People with few conversations come first: of as many as the budget allows every two conversations
+are looked at, which takes time that grows with the square of them; of the others lengths of vectors
+have to do. Costs are counted, whatever the number of threads.
 
 Conventions: x_i = 1 as everywhere where conversation i is exchanged; a flip is a conversation that
 is otherwise than in the best configuration; G_ij is what two flips gain beyond the two by
-themselves, so that flipping j moves the log-odds of i by G_ij or by -G_ij.
+themselves.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,38 +27,19 @@ from spklink.arrays import sums as added
 from spklink.calibration.counting import most_flips
 from spklink.calibration.curves import Calibration
 from spklink.calibration.frequent import FrequentVoices, side_line
-from spklink.database.sides import chances_of_bits, odds_of_seats, track_of
+from spklink.calibration.norms import by_norms, cost_by_norms
+from spklink.calibration.place_odds import place_odds
+from spklink.calibration.spread import WHOLE, Spread, Voice, by_pairs, cost_by_pairs
+from spklink.database.sides import chances_of_bits, odds_of_seats, seat_numbers, track_of
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Posterior
+from spklink.posterior.seating import Seating
 from spklink.posterior.summed import Slack, unknown_slack
-from spklink.recognizers.sums import SideLine, table_of_ratios
+from spklink.recognizers.sums import SideLine
 from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
-SPEED = 2e10  # multiplications a second of a table of ratios, and
-PAIR = 5e-9  # seconds that each pair of sides takes beside
-BYTES = 1 << 27  # of the ratios of one block
-WHOLE = 4096  # conversations of one person whose couplings are all in memory at once
-FEWEST, MOST, PART = 32, 256, 16  # largest changes that are kept: one in so many, within limits
-ROUNDING = 1e-3  # share by which single precision may be off, generously
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Of every conversation of one person, what flips of his others can change."""
-
-    pair: Floats  # (n,) the most that one other flip gains with one here
-    row: Floats  # (n,) and, at most, all together, shared evenly between the flips
-    alone: Floats  # (n,) the same of one flip here and any others there
-    largest: Singles  # (n, k) changes by single others, the largest first
-
-    def of(self, count: int) -> Floats:
-        """(n,) what so many others can change."""
-        kept = self.largest.shape[1]
-        found = self.largest[:, :count].sum(axis=1, dtype=np.float64)
-        return np.asarray(found + max(count - kept, 0) * self.largest[:, -1])
 
 
 def certify(
@@ -70,49 +52,161 @@ def certify(
 ) -> Slack:
     """The slack of a posterior of bits; `piece` (M,) are conversations that listed links hold
     together."""
-    table, frequent = voices.table, voices.frequent
-    calls = table.listing.conversation_of(frequent.entry)
-    assert frequent.most is not None
-    if cost(voices) > seconds:
-        return unknown_slack(np.bincount(calls, minlength=len(table)) > 0, frequent.most)
-    best = posterior.best
+    table, best = voices.table, posterior.best
+    calls = _calls(voices)
+    position = table.listing.position_of(voices.frequent.entry).astype(np.int8)
+    place = track_of(position, best[calls]).astype(np.int64)
+    spreads = _spreads(voices, curve, weight, place, seconds, nowhere=False)
+    if spreads is None:
+        return nothing_proved(voices)
     at_best = voices.gains(curve, weight, chances_of_bits(best.astype(np.float64)))
     gap = odds_of_seats(at_best) - odds_of_seats(table.sums)
     log_odds = _flip_odds(posterior, gap)[calls]
-    line = side_line(curve, voices.seconds, len(voices.usable))
-    people = range(len(frequent))
-
-    def spread(f: int) -> Spread:
-        return _spread(voices, f, line, weight, best)
-
-    with one_blas_thread():
-        spreads = list(in_order(spread, people, voices.threads))
-    every = np.concatenate([one.alone for one in spreads])
+    every = np.concatenate([one.row for one in spreads])
     # Of two frequent people in one conversation each sees the other's at its worst.
     log_odds += added(calls, every, len(table))[calls] - every
-    counted = in_order(
-        lambda f: most_flips(log_odds[_own(voices, f)], spreads[f].pair, spreads[f].row),
-        people,
-        voices.threads,
-    )
-    others = np.bincount(piece)[piece] - 1
-    shift, tail = np.abs(gap), np.zeros(len(table))
-    for f, (most, beyond) in enumerate(counted):
-        own = calls[_own(voices, f)]
-        shift[own] += spreads[f].of(most) + others[own] * spreads[f].largest[:, 0]
-        tail[own] += beyond
+    found = _slack(voices, spreads, log_odds, np.abs(gap), piece)
     known = posterior.bits >= 0
-    return Slack(np.where(known, 0.0, shift), np.where(known, 0.0, tail), frequent.most)
+    return Slack(np.where(known, 0.0, found.shift), np.where(known, 0.0, found.tail), found.most)
 
 
-def cost(voices: FrequentVoices) -> float:
-    """Seconds that certifying may take."""
-    pairs = (2.0 * voices.frequent.calls) ** 2
-    return float(pairs.sum()) * (2.0 * voices.width / SPEED + PAIR) / voices.threads
+def certify_seats(
+    voices: FrequentVoices, curve: Calibration, weight: Weight, seating: Seating, seconds: float
+) -> Slack:
+    """The slack of the answer in full."""
+    table, place = voices.table, seating.beliefs.place
+    if seating.split is not None:  # people may be on two tracks, which is not proved
+        return nothing_proved(voices)
+    entries = voices.frequent.entry
+    spreads = _spreads(voices, curve, weight, place[entries], seconds, nowhere=True)
+    if spreads is None:
+        return nothing_proved(voices)
+    entry, side = seat_numbers(table)
+    track = side - table.sides.start[table.listing.conversation[entry]]
+    at_best = voices.gains(curve, weight, (track == place[entry]).astype(np.float64))
+    gap = at_best - table.sums
+    alone = np.zeros(len(table.people))
+    alone[entries] = np.concatenate([one.row for one in spreads])
+    log_odds = place_odds(seating.seats, place, gap, alone, entries)
+    moved = added(table.listing.conversation, _ranges(voices, gap), len(table))
+    return _slack(voices, spreads, log_odds, moved, seating.beliefs.piece)
+
+
+def nothing_proved(voices: FrequentVoices) -> Slack:
+    """Of conversations of frequent people."""
+    assert voices.frequent.most is not None
+    touched = np.bincount(_calls(voices), minlength=len(voices.table)) > 0
+    return unknown_slack(touched, voices.frequent.most)
+
+
+def _slack(
+    voices: FrequentVoices, spreads: list[Spread], log_odds: Floats, moved: Floats, piece: Ints
+) -> Slack:
+    """What flips can change, beside what has `moved` (M,) between the sums in use and those of the
+    best configuration; from the largest odds of each of them, in the order of the voices."""
+    calls, people = _calls(voices), range(len(spreads))
+
+    def count(f: int) -> tuple[int, float]:
+        own, one = _own(voices, f), spreads[f]
+        return most_flips(log_odds[own], one.pair, one.row, one.together)
+
+    others = np.bincount(piece)[piece] - 1
+    shift, tail = moved.copy(), np.zeros(len(voices.table))
+    for f, (most, beyond) in enumerate(in_order(count, people, voices.threads)):
+        own = calls[_own(voices, f)]
+        shift[own] += spreads[f].of(most) + others[own] * spreads[f].of(1)
+        tail[own] += beyond
+    assert voices.frequent.most is not None
+    return Slack(shift, tail, voices.frequent.most)
+
+
+def _spreads(
+    voices: FrequentVoices,
+    curve: Calibration,
+    weight: Weight,
+    place: Ints,
+    seconds: float,
+    *,
+    nowhere: bool,
+) -> list[Spread] | None:
+    """What flips of every frequent person can do; place (entries of frequent people,) is where
+    they are at best. None where that would take too long."""
+    line = side_line(curve, voices.seconds, len(voices.usable))
+    by_pairs_too = in_full(voices, seconds)
+    if by_pairs_too is None:
+        return None
+
+    def spread(f: int) -> Spread:
+        voice = _voice(voices, f, line, weight, place[_own(voices, f)], nowhere)
+        return _spread(voice, full=bool(by_pairs_too[f]))
+
+    with one_blas_thread():
+        return list(in_order(spread, range(len(voices.frequent)), voices.threads))
+
+
+def _spread(voice: Voice, *, full: bool) -> Spread:
+    """From all pairs where that is affordable, else from lengths."""
+    if full and len(voice) <= WHOLE:
+        return by_pairs(voice)
+    short = by_norms(voice)
+    if not full:
+        return short
+    found = by_pairs(voice)
+    return Spread(found.pair, found.row, short.together, found.of)
+
+
+def in_full(voices: FrequentVoices, seconds: float) -> NDArray[np.bool_] | None:
+    """(F,) of whom all pairs of conversations are looked at; None where even lengths of vectors
+    take too long."""
+    calls, width = voices.frequent.calls, voices.width
+    sides = np.array([len(voices.places(f)[1]) for f in range(len(calls))])
+    least = np.array([cost_by_norms(int(n), width) for n in calls])
+    pairs = np.array([cost_by_pairs(int(n), width) for n in sides]) + np.where(
+        calls > WHOLE, least, 0.0
+    )
+    least = np.minimum(least, pairs)
+    if least.sum() > seconds:
+        return None
+    order = np.argsort(pairs, kind="stable")
+    # So many with all pairs, and the rest with lengths.
+    total = np.cumsum(pairs[order]) + least.sum() - np.cumsum(least[order])
+    full = np.zeros(len(calls), np.bool_)
+    full[order] = total <= seconds
+    return np.asarray(full | (pairs <= least))
+
+
+def _voice(
+    voices: FrequentVoices, f: int, line: SideLine, weight: Weight, best: Ints, nowhere: bool
+) -> Voice:
+    _, sides, start = voices.places(f)
+    person = int(voices.table.people[voices.frequent.of(f)[0]])
+    each = float(weight.of(np.array([len(best)], np.int32))[0])
+    return Voice(
+        comparisons=voices.comparisons(person),
+        line=line,
+        sides=sides,
+        start=start,
+        usable=voices.usable[sides],
+        best=best,
+        nowhere=nowhere,
+        weight=each,
+    )
+
+
+def _calls(voices: FrequentVoices) -> Ints:
+    return voices.table.listing.conversation_of(voices.frequent.entry)
 
 
 def _own(voices: FrequentVoices, f: int) -> slice:
     return slice(int(voices.frequent.start[f]), int(voices.frequent.start[f + 1]))
+
+
+def _ranges(voices: FrequentVoices, gap: Floats) -> Floats:
+    """(entries,) between the largest and the smallest of what is added to the places of each: 0 to
+    nowhere."""
+    first = voices.first_seat
+    high, low = np.maximum.reduceat(gap, first), np.minimum.reduceat(gap, first)
+    return np.asarray(np.maximum(high, 0.0) - np.minimum(low, 0.0))
 
 
 def _flip_odds(posterior: Posterior, gap: Floats) -> Floats:
@@ -127,47 +221,3 @@ def _flip_odds(posterior: Posterior, gap: Floats) -> Floats:
     gain = np.maximum(sign[i] * sign[j] * model.coupling, 0.0)
     found = sign * odds + added(i, gain, size) + added(j, gain, size)
     return np.where(posterior.bits >= 0, -np.inf, found)
-
-
-def _spread(
-    voices: FrequentVoices, f: int, line: SideLine, weight: Weight, best: NDArray[np.int8]
-) -> Spread:
-    """What flips of one person's conversations can change in each other."""
-    _, sides, start = voices.places(f)
-    entries = voices.frequent.of(f)
-    size = len(entries)
-    kept = min(max(size // PART, FEWEST), MOST, size)
-    listing = voices.table.listing
-    position = listing.position_of(entries).astype(np.int8)
-    track = track_of(position, best[listing.conversation_of(entries)]).astype(np.int64)
-    here, other = start[:-1] + track, start[:-1] + (1 - track)
-    person = int(voices.table.people[entries[0]])
-    each = float(weight.of(np.array([size], np.int32))[0])
-    ratios = table_of_ratios(voices.comparisons(person), line, sides, voices.usable[sides])
-    pair, row = np.empty(size), np.empty(size)
-    largest = np.empty((size, kept), np.float32)
-    every = np.empty((size, size), np.float32) if size <= WHOLE else None
-    step = max(1, BYTES // (16 * size))
-    for begin in range(0, size, step):
-        part = slice(begin, min(begin + step, size))
-        table = ratios(slice(int(start[part.start]), int(start[part.stop])))
-        offset = int(start[part.start])
-        gap = table[other[part] - offset] - table[here[part] - offset]
-        gain = each * (gap[:, other] - gap[:, here])
-        gain[np.arange(len(gain)), np.arange(part.start, part.stop)] = 0.0
-        pair[part] = np.maximum(gain.max(axis=1), 0.0)
-        row[part] = np.maximum(gain, 0.0).sum(axis=1, dtype=np.float64)
-        most = np.partition(np.abs(gain), size - kept, axis=1)[:, size - kept :]
-        largest[part] = -np.sort(-most, axis=1)
-        if every is not None:
-            every[part] = gain
-    more, together = 1.0 + ROUNDING, row
-    if every is not None:
-        together = np.minimum(row, _largest_eigenvalue(every))
-    return Spread(more * pair, more * together, more * row, largest)
-
-
-def _largest_eigenvalue(gain: Singles) -> float:
-    """Of the symmetric part: no set of flips gains more than half of it a flip."""
-    both = (gain + gain.T) / np.float32(2.0)
-    return max(float(np.linalg.eigvalsh(both)[-1]), 0.0)

@@ -141,18 +141,16 @@ def _pieces(posterior: Posterior) -> Ints:
 
 
 def loosened_seats(seating: Seating, slack: Slack) -> Seating:
-    """Any lists and tracks: estimates, whose ends are as far apart as those of bits would be (where
-    nothing is known, as far as they are)."""
+    """Any lists and tracks. Where no slack is known figures are estimates, with their ends as they
+    are."""
     beliefs = seating.beliefs
     shift, tail = slack.of_pieces(beliefs.piece, len(beliefs.method))
     piece = beliefs.piece[seating.events.node]
-    touched, known = shift > 0.0, np.where(np.isfinite(shift), shift, 0.0)
-    low, high = widened(beliefs.low, beliefs.high, known[piece], tail[piece])
-    names = (beliefs.method, beliefs.certainty, beliefs.reason)
-    said = zip(names, (METHOD, ESTIMATED, slack.reason), strict=True)
-    method, certainty, reason = (
-        np.where(touched, new, np.array(old, object)).tolist() for old, new in said
-    )
+    touched, lost = shift > 0.0, np.isinf(shift)
+    low, high = widened(beliefs.low, beliefs.high, np.where(lost, 0.0, shift)[piece], tail[piece])
+    certainty = _worse(np.array(beliefs.certainty, object), touched, lost)
+    said = zip((beliefs.method, beliefs.reason), (METHOD, slack.reason), strict=True)
+    method, reason = (np.where(touched, new, np.array(old, object)).tolist() for old, new in said)
     return replace(
         seating,
         beliefs=replace(
@@ -161,7 +159,7 @@ def loosened_seats(seating: Seating, slack: Slack) -> Seating:
             high=high,
             log_sum=np.where(touched, np.array([[-np.inf], [np.inf]]), beliefs.log_sum),
             method=method,
-            certainty=certainty,
+            certainty=certainty.tolist(),
             reason=reason,
             proved=beliefs.proved & ~touched,
         ),

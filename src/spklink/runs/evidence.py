@@ -31,7 +31,9 @@ class Evidence:
     weight: Weight
     known: Labels | None = None
     cues: tuple[Terms, ...] = ()  # what the table knows of them is their sum
-    slack: Slack | None = None  # how far figures may be off where voices were summed
+    # How far figures may be off where voices were summed: those of bits, and of the answer in full.
+    slack: Slack | None = None
+    seat_slack: Slack | None = None
 
     @cached_property
     def cliques(self) -> Cliques:
@@ -75,7 +77,7 @@ class Evidence:
 
     def promised_seats(self, seating: Seating) -> Seating:
         """The same of the answer in full."""
-        return seating if self.slack is None else loosened_seats(seating, self.slack)
+        return seating if self.seat_slack is None else loosened_seats(seating, self.seat_slack)
 
     def unaided(self) -> Evidence:
         """The same without what somebody knew of channels."""

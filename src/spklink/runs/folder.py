@@ -203,9 +203,9 @@ def _people(folder: Path, run: dict[str, Any], inputs: Inputs) -> Conversations:
 def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
     weight, table = _weight(folder / "run.json", run["weight"]), _people(folder, run, inputs)
     known = inputs.table("known")
-    slack, path = None, _there(folder / SUMS)
+    slack, seat_slack, path = None, None, _there(folder / SUMS)
     if path is not None:
-        table, slack = read_sums(path, table)
+        table, slack, seat_slack = read_sums(path, table)
     frequent = chosen_frequent(table, None if slack is None else slack.most)
     links = find_links(table, consecutive=weight.consecutive, without=frequent.person)
     scores = read_scores(folder / "llrs.npz", table, links)
@@ -225,6 +225,7 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
         weight=weight,
         known=None if known is None else read_known(known, table),
         slack=slack,
+        seat_slack=seat_slack,
     )
     read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
     candidates = _candidates(folder, run, table)

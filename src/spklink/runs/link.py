@@ -29,6 +29,7 @@ from spklink.memory import limited_to
 from spklink.options import described, resolved
 from spklink.posterior.posterior import Posterior
 from spklink.recognizers.background import has_labels
+from spklink.recognizers.centre import leading
 from spklink.runs.case import Case, Plan
 from spklink.runs.claims import suspects_of
 from spklink.runs.cost import refuse_beyond_memory
@@ -188,7 +189,8 @@ def _memory(
     """What earlier runs have kept; None where something is learned that no model holds, or more
     is asked for than is kept."""
     many = asked["all_pairs"] and len(source.sound.marks) > MOST_SIDES
-    if many or len(frequent) or has_labels(background_of(asked)):
+    seen_from = leading(case.conversations)  # who moves the middle of all voices
+    if many or len(frequent) or seen_from or has_labels(background_of(asked)):
         return None
     return memory_for(case.conversations, plan.recipe, plan.choice, source, cache, asked)
 

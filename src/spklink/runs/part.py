@@ -59,6 +59,7 @@ def part_of(evidence: Evidence, calls: Ints) -> Evidence:
         known=None if evidence.known is None else _labels(evidence.known, place, calls),
         cues=tuple(replace(one, seat=_seats(table, one.seat, calls)) for one in evidence.cues),
         slack=None if evidence.slack is None else evidence.slack.of(calls),
+        seat_slack=None if evidence.seat_slack is None else evidence.seat_slack.of(calls),
     )
 
 

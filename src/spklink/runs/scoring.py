@@ -82,7 +82,7 @@ class Scorer:
 
     def balanced(self, frequent: Frequent) -> Scorer:
         """With voices seen from a middle that nobody's many sides have moved."""
-        if self.trained is None or not len(frequent):
+        if self.trained is None:
             return self
         product, vectors, row = self._compared()
         if not isinstance(product, Cosine):

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.calibration.certificate import certify
+from spklink.calibration.certificate import certify, certify_seats, nothing_proved
 from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.settling import listed_pieces
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
 from spklink.npz_files import open_arrays
 from spklink.posterior.posterior import Options
-from spklink.posterior.summed import Slack, unknown_slack
+from spklink.posterior.summed import Slack
 from spklink.runs.evidence import Evidence
 from spklink.runs.result import Result
 from spklink.whole_files import write_npz
@@ -24,27 +24,27 @@ NAME = "sums.npz"
 
 
 def with_slack(result: Result, voices: FrequentVoices | None, how: Options) -> Result:
-    """A result whose figures promise no more than its sums allow. What is proved is proved of
-    bits; figures of the answer in full are estimates, as wide as those."""
+    """A result whose figures promise no more than its sums allow."""
     if voices is None or result.calibrated is None:
         return result
     evidence, found = result.evidence, result.calibrated
-    table = evidence.conversations
+    table, seconds = evidence.conversations, how.budget.seconds
+    nothing = nothing_proved(voices)
+    if not np.array_equal(table.listing.start, voices.table.listing.start):
+        return _promised(result, nothing, nothing)  # names were added to the lists
+    voices = replace(voices, table=table)
+    by = voices, found.calibration, found.weight
+    slack = seat_slack = nothing
     if result.solution is not None:
         piece = listed_pieces(table, evidence.links).label.astype(np.int64)
-        slack = certify(
-            replace(voices, table=table),
-            found.calibration,
-            found.weight,
-            result.solution,
-            piece,
-            how.budget.seconds,
-        )
-    else:
-        calls = table.listing.conversation_of(voices.frequent.entry)
-        assert voices.frequent.most is not None
-        slack = unknown_slack(np.bincount(calls, minlength=len(table)) > 0, voices.frequent.most)
-    evidence = replace(evidence, slack=slack)
+        slack = certify(*by, result.solution, piece, seconds)
+    if result.seating is not None:
+        seat_slack = certify_seats(*by, result.seating, seconds)
+    return _promised(result, slack, seat_slack)
+
+
+def _promised(result: Result, slack: Slack, seat_slack: Slack) -> Result:
+    evidence = replace(result.evidence, slack=slack, seat_slack=seat_slack)
     result = replace(result, evidence=evidence)
     if result.solution is not None:
         result = replace(result, solution=evidence.promised(result.solution))
@@ -55,25 +55,27 @@ def with_slack(result: Result, voices: FrequentVoices | None, how: Options) -> R
 
 def write_sums(evidence: Evidence, folder: Path) -> None:
     """sums.npz, where voices were summed."""
-    slack, sums = evidence.slack, evidence.conversations.sums
-    if slack is None:
+    slack, seats, sums = evidence.slack, evidence.seat_slack, evidence.conversations.sums
+    if slack is None or seats is None:
         return
-    most = np.array([slack.most], np.int64)
-    write_npz(
-        folder / NAME, {"seats": sums, "shift": slack.shift, "tail": slack.tail, "most": most}
-    )
+    found = {"seats": sums, "most": np.array([slack.most], np.int64)}
+    found |= {"shift": slack.shift, "tail": slack.tail}
+    write_npz(folder / NAME, found | {"shift_in_full": seats.shift, "tail_in_full": seats.tail})
 
 
-def read_sums(path: Path, table: Conversations) -> tuple[Conversations, Slack]:
-    """The table of a results folder with what frequent voices say, and how far that may be off."""
+def read_sums(path: Path, table: Conversations) -> tuple[Conversations, Slack, Slack]:
+    """The table of a results folder with what frequent voices say, and how far that may be off: of
+    bits, and of the answer in full."""
+    tracks, each = table.sides.counts[table.listing.conversation], len(table)
+    sizes = {"seats": int(tracks.sum()), "most": 1, "shift": each, "tail": each}
+    sizes |= {"shift_in_full": each, "tail_in_full": each}
     with open_arrays(path) as arrays:
-        seats, shift, tail, most = (
-            arrays.whole(name) for name in ("seats", "shift", "tail", "most")
-        )
-    tracks = table.sides.counts[table.listing.conversation]
-    sizes = {"seats": int(tracks.sum()), "shift": len(table), "tail": len(table), "most": 1}
-    for name, found in zip(sizes, (seats, shift, tail, most), strict=True):
-        if len(found) != sizes[name] or np.isnan(found).any():
+        found = {name: arrays.whole(name) for name in sizes}
+    for name, size in sizes.items():
+        if len(found[name]) != size or np.isnan(found[name]).any():
             raise SpklinkError(f"{path}: {name} does not fit the table; make the results anew")
-    slack = Slack(shift.astype(np.float64), tail.astype(np.float64), int(most[0]))
-    return replace(table, sums=seats.astype(np.float64)), slack
+    values = {name: one.astype(np.float64) for name, one in found.items()}
+    most = int(found["most"][0])
+    slack = Slack(values["shift"], values["tail"], most)
+    in_full = Slack(values["shift_in_full"], values["tail_in_full"], most)
+    return replace(table, sums=values["seats"]), slack, in_full

@@ -18,6 +18,7 @@ themselves, so that flipping j moves the log-odds of i by G_ij or by -G_ij.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,18 @@ class Spread:
         return np.asarray(found + max(count - kept, 0) * self.largest[:, -1])
 
 
+class Before(Protocol):
+    """Spreads of earlier runs: they depend on a person's conversations and where he is in them."""
+
+    def found(self, voices: FrequentVoices, best: NDArray[np.int8]) -> dict[int, Spread]:
+        """By the number of the person."""
+        ...
+
+    def keep(
+        self, voices: FrequentVoices, best: NDArray[np.int8], spreads: list[Spread]
+    ) -> None: ...
+
+
 def certify(
     voices: FrequentVoices,
     curve: Calibration,
@@ -67,9 +80,10 @@ def certify(
     posterior: Posterior,
     piece: Ints,
     seconds: float,
+    before: Before | None = None,
 ) -> Slack:
     """The slack of a posterior of bits; `piece` (M,) are conversations that listed links hold
-    together."""
+    together. `before` knows spreads that an earlier run made."""
     table, frequent = voices.table, voices.frequent
     calls = table.listing.conversation_of(frequent.entry)
     assert frequent.most is not None
@@ -85,8 +99,13 @@ def certify(
     def spread(f: int) -> Spread:
         return _spread(voices, f, line, weight, best)
 
+    kept = {} if before is None else before.found(voices, best)
+    left = [f for f in people if f not in kept]
     with one_blas_thread():
-        spreads = list(in_order(spread, people, voices.threads))
+        kept |= zip(left, in_order(spread, left, voices.threads), strict=True)
+    spreads = [kept[f] for f in people]
+    if before is not None and left:
+        before.keep(voices, best, spreads)
     every = np.concatenate([one.alone for one in spreads])
     # Of two frequent people in one conversation each sees the other's at its worst.
     log_odds += added(calls, every, len(table))[calls] - every

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +61,7 @@ SAMPLE = 2000
 # Numerical: the share of the largest variance below which a direction is rounding alone.
 FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
+MANY = 0.25  # of all sides that are asked for at once. A choice
 
 
 @dataclass(frozen=True)
@@ -105,26 +107,40 @@ class Terms(Protocol):
 
     def table(self, rows: Sides, columns: Sides) -> Floats: ...
 
+    def of(self, sides: Sides) -> PairTerms: ...
+
 
 @dataclass(frozen=True)
 class TermsAsAsked:
-    """The same of a database of which few sides are compared: each when it is asked for."""
+    """The same of a database of which few sides are compared: each when it is asked for. (Of all,
+    once and for all, when many are.)"""
 
     view: View
     fold: int
     units: Units
+    sides: int  # in all
 
     def pairs(self, one: Sides, two: Sides) -> Floats:
         sides, at = np.unique(np.concatenate([one, two]), return_inverse=True)
         at = at.reshape(-1)
-        return self._of(sides).pairs(at[: len(one)], at[len(one) :])
+        return self.of(sides).pairs(at[: len(one)], at[len(one) :])
 
     def table(self, rows: Sides, columns: Sides) -> Floats:
         sides, at = np.unique(np.concatenate([rows, columns]), return_inverse=True)
         at = at.reshape(-1)
-        return self._of(sides).table(at[: len(rows)], at[len(rows) :])
+        return self.of(sides).table(at[: len(rows)], at[len(rows) :])
 
-    def _of(self, sides: Sides) -> PairTerms:
+    def of(self, sides: Sides) -> PairTerms:
+        """Some sides."""
+        if len(sides) > MANY * self.sides:
+            return self._every.of(sides)
+        return self._made(sides)
+
+    @cached_property
+    def _every(self) -> PairTerms:
+        return self._made(np.arange(self.sides))
+
+    def _made(self, sides: Sides) -> PairTerms:
         reduced = [
             self.view.reduction.reduced(self.units(sides[begin : begin + ROWS]))
             for begin in range(0, len(sides), ROWS)
@@ -156,7 +172,6 @@ class LinkScorer:
         """How the sides of one person are compared, for sums."""
         f = int(self.folds.person[person])
         terms = self.terms[f]
-        assert isinstance(terms, PairTerms)  # with sums nothing is taken from a kept model
         return compared_again(terms, self.normaliser[f])
 
     def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:

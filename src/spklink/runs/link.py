@@ -36,7 +36,7 @@ from spklink.runs.cues import Cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.given_scores import GivenScorer
 from spklink.runs.kept_scores import MOST_SIDES
-from spklink.runs.memory import Memory, memory_for, remembered
+from spklink.runs.memory import Memory, memory_for, remembered, spreads_for
 from spklink.runs.other_evidence import gathered
 from spklink.runs.recipe import LABELLED, ONCE, UNUSED
 from spklink.runs.result import Listening, Result
@@ -156,7 +156,7 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
             result = with_names(result, voices, sound.usable, plan.rate, plan.how, case.before)
     if summed is not None:
         with stages.stage("bounding what sums may miss"):
-            result = with_slack(result, summed, plan.how)
+            result = with_slack(result, summed, plan.how, spreads_for(memory, result))
     with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
@@ -188,9 +188,9 @@ def _memory(
     """What earlier runs have kept; None where something is learned that no model holds, or more
     is asked for than is kept."""
     many = asked["all_pairs"] and len(source.sound.marks) > MOST_SIDES
-    if many or len(frequent) or has_labels(background_of(asked)):
+    if many or has_labels(background_of(asked)):
         return None
-    return memory_for(case.conversations, plan.recipe, plan.choice, source, cache, asked)
+    return memory_for(case.conversations, plan.recipe, plan.choice, source, cache, asked, frequent)
 
 
 def _learned(

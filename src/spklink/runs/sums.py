@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.calibration.certificate import certify
+from spklink.calibration.certificate import Before, certify
 from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.settling import listed_pieces
 from spklink.database.conversations import Conversations
@@ -23,9 +23,12 @@ from spklink.whole_files import write_npz
 NAME = "sums.npz"
 
 
-def with_slack(result: Result, voices: FrequentVoices | None, how: Options) -> Result:
+def with_slack(
+    result: Result, voices: FrequentVoices | None, how: Options, before: Before | None = None
+) -> Result:
     """A result whose figures promise no more than its sums allow. What is proved is proved of
-    bits; figures of the answer in full are estimates, as wide as those."""
+    bits; figures of the answer in full are estimates, as wide as those. `before` knows parts of
+    earlier proofs."""
     if voices is None or result.calibrated is None:
         return result
     evidence, found = result.evidence, result.calibrated
@@ -39,6 +42,7 @@ def with_slack(result: Result, voices: FrequentVoices | None, how: Options) -> R
             result.solution,
             piece,
             how.budget.seconds,
+            before,
         )
     else:
         calls = table.listing.conversation_of(voices.frequent.entry)

@@ -20,6 +20,9 @@ themselves.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +45,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class Before(Protocol):
+    """Spreads of earlier runs: they depend on a person's conversations and where he is in them.
+    `place` is that of each entry of frequent people, `nowhere` whether that may be no track."""
+
+    def found(self, voices: FrequentVoices, place: Ints, *, nowhere: bool) -> dict[int, Spread]:
+        """By the number of the person."""
+        ...
+
+    def keep(
+        self, voices: FrequentVoices, place: Ints, spreads: list[Spread], *, nowhere: bool
+    ) -> None: ...
+
+
 def certify(
     voices: FrequentVoices,
     curve: Calibration,
@@ -49,14 +65,15 @@ def certify(
     posterior: Posterior,
     piece: Ints,
     seconds: float,
+    before: Before | None = None,
 ) -> Slack:
     """The slack of a posterior of bits; `piece` (M,) are conversations that listed links hold
-    together."""
+    together. `before` knows spreads that an earlier run made."""
     table, best = voices.table, posterior.best
     calls = _calls(voices)
     position = table.listing.position_of(voices.frequent.entry).astype(np.int8)
     place = track_of(position, best[calls]).astype(np.int64)
-    spreads = _spreads(voices, curve, weight, place, seconds, nowhere=False)
+    spreads = _spreads(voices, curve, weight, place, seconds, before, nowhere=False)
     if spreads is None:
         return nothing_proved(voices)
     at_best = voices.gains(curve, weight, chances_of_bits(best.astype(np.float64)))
@@ -71,14 +88,19 @@ def certify(
 
 
 def certify_seats(
-    voices: FrequentVoices, curve: Calibration, weight: Weight, seating: Seating, seconds: float
+    voices: FrequentVoices,
+    curve: Calibration,
+    weight: Weight,
+    seating: Seating,
+    seconds: float,
+    before: Before | None = None,
 ) -> Slack:
     """The slack of the answer in full."""
     table, place = voices.table, seating.beliefs.place
     if seating.split is not None:  # people may be on two tracks, which is not proved
         return nothing_proved(voices)
     entries = voices.frequent.entry
-    spreads = _spreads(voices, curve, weight, place[entries], seconds, nowhere=True)
+    spreads = _spreads(voices, curve, weight, place[entries], seconds, before, nowhere=True)
     if spreads is None:
         return nothing_proved(voices)
     entry, side = seat_numbers(table)
@@ -126,6 +148,7 @@ def _spreads(
     weight: Weight,
     place: Ints,
     seconds: float,
+    before: Before | None,
     *,
     nowhere: bool,
 ) -> list[Spread] | None:
@@ -140,8 +163,14 @@ def _spreads(
         voice = _voice(voices, f, line, weight, place[_own(voices, f)], nowhere)
         return _spread(voice, full=bool(by_pairs_too[f]))
 
+    kept = {} if before is None else before.found(voices, place, nowhere=nowhere)
+    left = [f for f in range(len(voices.frequent)) if f not in kept]
     with one_blas_thread():
-        return list(in_order(spread, range(len(voices.frequent)), voices.threads))
+        kept |= zip(left, in_order(spread, left, voices.threads), strict=True)
+    found = [kept[f] for f in range(len(voices.frequent))]
+    if before is not None and left:
+        before.keep(voices, place, found, nowhere=nowhere)
+    return found
 
 
 def _spread(voice: Voice, *, full: bool) -> Spread:
@@ -152,7 +181,7 @@ def _spread(voice: Voice, *, full: bool) -> Spread:
     if not full:
         return short
     found = by_pairs(voice)
-    return Spread(found.pair, found.row, short.together, found.of)
+    return replace(found, together=short.together)
 
 
 def in_full(voices: FrequentVoices, seconds: float) -> NDArray[np.bool_] | None:

@@ -144,6 +144,7 @@ class Calibrated:
     # Where some people are frequent: (seats,) what their voices say, and how probable each seat is.
     sums: Floats | None = None
     chance: Floats | None = None
+    settled_at: float = 0.0  # the rate of list errors under which these settled
 
     def as_json(self) -> dict[str, Any]:
         learned = {} if self.learned is None else self.learned.as_json()
@@ -348,9 +349,9 @@ def _finished(
     """Everything together; the posterior is the one that learning ended with, where it is."""
     others, llr = pairs.calibrated_non_targets(line), pairs.calibrated(line)
     if isinstance(solver, Settling):
-        settled = solver.finished(llr, line)
-        known = Calibrated(settled.solution, line, weight, llr, others)
-        return replace(known, sums=settled.sums, chance=settled.chance)
+        one = solver.finished(llr, line)
+        known = Calibrated(one.solution, line, weight, llr, others, sums=one.sums)
+        return replace(known, chance=one.chance, settled_at=solver.problem.rate)
     return Calibrated(found or solver(llr, line), line, weight, llr, others)
 
 
@@ -369,10 +370,8 @@ def learn(
     needs some answer, this refuses where there is too little to learn from."""
     if key is not None:
         line = with_speakers(conversations, pairs, key.speakers(conversations), choice.kind)
-        rule = weight
-        if rule is None:
-            rule = _known_rule(conversations, pairs, pairs.calibrated(line), key, options)
-        rule = rule or Weight()
+        llr = pairs.calibrated(line)
+        rule = weight or _known_rule(conversations, pairs, llr, key, options) or Weight()
         return line.as_json() | {"weight": rule.rule, "beta": rule.beta}
     found = calibrated(
         conversations, pairs, choice, known=known, weight=weight, options=options, tell=tell

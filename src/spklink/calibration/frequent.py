@@ -20,7 +20,7 @@ Index conventions: seats are numbered as in `Conversations.cues`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,11 +57,18 @@ class FrequentVoices:
     width: int  # multiplications a pair of sides
     threads: int = 1
 
-    def gains(self, curve: Calibration, weight: Weight, chance: Floats) -> Floats:
-        """(seats,) what frequent voices add to every seat, where each is with these chances."""
+    def gains(
+        self,
+        curve: Calibration,
+        weight: Weight,
+        chance: Floats,
+        some: Iterable[int] | None = None,
+    ) -> Floats:
+        """(seats,) what frequent voices add to every seat, where each is with these chances; only
+        those of `some` people, if that is asked for."""
         line = side_line(curve, self.seconds, len(self.usable))
         found = np.zeros(len(chance))
-        people = range(len(self.frequent))
+        people = range(len(self.frequent)) if some is None else some
         with one_blas_thread():
             work = in_order(lambda f: self._of(f, line, weight, chance), people, self.threads)
             for seats, gain in work:
@@ -187,9 +194,14 @@ def side_line(curve: Calibration, seconds: Floats | None, count: int) -> SideLin
     return SideLine(slope, (curve.offset + curve.offset_speech * speech) / 2.0)
 
 
+def is_straight(curve: Calibration) -> bool:
+    """Whether what it says can be summed."""
+    return isinstance(curve, Line) and curve.floor is None
+
+
 def refuse_bent(curve: Calibration) -> None:
     """Only straight lines can be summed."""
-    if not isinstance(curve, Line) or curve.floor is not None:
+    if not is_straight(curve):
         raise SpklinkError(
             f"a calibration of kind {curve.kind} is no straight line: what it says of people with "
             "very many conversations cannot be summed; use --kind lr, lr-dur or cmlg"

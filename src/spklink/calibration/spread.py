@@ -61,6 +61,7 @@ class Spread:
     row: Floats  # (n,) and all others together, with one here
     together: Floats  # (n,) of any set of changes: twice its gains are at most the sum of these
     of: Callable[[int], Floats]  # (n,) what so many others can change
+    largest: Singles | None = None  # (n, k) changes by single others that `of` was made from
 
 
 def by_pairs(voice: Voice) -> Spread:
@@ -85,7 +86,7 @@ def by_pairs(voice: Voice) -> Spread:
             every[part] = gain
     more = 1.0 + ROUNDING
     together = row if every is None else np.full(size, _largest_eigenvalue(every))
-    return Spread(more * pair, more * row, more * together, _kept(largest))
+    return Spread(more * pair, more * row, more * together, of_largest(largest), largest)
 
 
 def cost_by_pairs(sides: int, width: int) -> float:
@@ -93,7 +94,7 @@ def cost_by_pairs(sides: int, width: int) -> float:
     return float(sides) ** 2 * (2.0 * width / SPEED + PAIR)
 
 
-def _kept(largest: Singles) -> Callable[[int], Floats]:
+def of_largest(largest: Singles) -> Callable[[int], Floats]:
     """(n,) sums of so many of the largest changes, of which (n, k) are kept."""
 
     def of(count: int) -> Floats:

@@ -61,6 +61,7 @@ SAMPLE = 2000
 # Numerical: the share of the largest variance below which a direction is rounding alone.
 FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
+MANY = 0.25  # of all sides that are asked for at once. A choice
 
 
 @dataclass(frozen=True)
@@ -107,26 +108,40 @@ class Terms(Protocol):
 
     def table(self, rows: Sides, columns: Sides) -> Singles: ...
 
+    def of(self, sides: Sides) -> PairTerms: ...
+
 
 @dataclass(frozen=True)
 class TermsAsAsked:
-    """The same of a database of which few sides are compared: each when it is asked for."""
+    """The same of a database of which few sides are compared: each when it is asked for. (Of all,
+    once and for all, when many are.)"""
 
     view: View
     fold: int
     units: Units
+    sides: int  # in all
 
     def pairs(self, one: Sides, two: Sides) -> Floats:
         sides, at = np.unique(np.concatenate([one, two]), return_inverse=True)
         at = at.reshape(-1)
-        return self._of(sides).pairs(at[: len(one)], at[len(one) :])
+        return self.of(sides).pairs(at[: len(one)], at[len(one) :])
 
     def table(self, rows: Sides, columns: Sides) -> Singles:
         sides, at = np.unique(np.concatenate([rows, columns]), return_inverse=True)
         at = at.reshape(-1)
-        return self._of(sides).table(at[: len(rows)], at[len(rows) :])
+        return self.of(sides).table(at[: len(rows)], at[len(rows) :])
 
-    def _of(self, sides: Sides) -> PairTerms:
+    def of(self, sides: Sides) -> PairTerms:
+        """Some sides."""
+        if len(sides) > MANY * self.sides:
+            return self._every.of(sides)
+        return self._made(sides)
+
+    @cached_property
+    def _every(self) -> PairTerms:
+        return self._made(np.arange(self.sides))
+
+    def _made(self, sides: Sides) -> PairTerms:
         reduced = [
             self.view.reduction.reduced(self.units(sides[begin : begin + ROWS]))
             for begin in range(0, len(sides), ROWS)
@@ -161,11 +176,8 @@ class LinkScorer:
     @cached_property
     def _comparisons(self) -> list[Comparison]:
         """Those of the two folds; made once, since they have numbers of all sides."""
-        found = []
-        for terms, normaliser in zip(self.terms, self.normaliser, strict=True):
-            assert isinstance(terms, PairTerms)  # with sums nothing is taken from a kept model
-            found.append(compared_again(terms, normaliser))
-        return found
+        both = zip(self.terms, self.normaliser, strict=True)
+        return [compared_again(terms, normaliser) for terms, normaliser in both]
 
     def _of_fold(self, f: int, side_1: Sides, side_2: Sides) -> Floats:
         plain = self.terms[f].pairs(side_1, side_2)

@@ -45,6 +45,10 @@ class PairTerms:
     unit: Singles  # (sides, k)
     less: Floats  # (sides,)
 
+    def of(self, rows: NDArray[np.int64]) -> PairTerms:
+        """Those of some rows."""
+        return PairTerms(self.unit[rows], self.less[rows])
+
     def pairs(self, one: NDArray[np.int64], two: NDArray[np.int64]) -> Floats:
         """Of pairs of rows."""
         product = np.einsum("pd,pd->p", self.unit[one], self.unit[two])

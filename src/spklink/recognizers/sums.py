@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,17 +75,26 @@ def compared_by(
     return Comparison(rows, *_normalised(normaliser, len(row)))
 
 
-def compared_again(terms: PairTerms, normaliser: Normaliser) -> Comparison:
+class Terms(Protocol):
+    """Sides as they are compared."""
+
+    def of(self, sides: Sides) -> PairTerms:
+        """Some of them."""
+        ...
+
+
+def compared_again(every: Terms, normaliser: Normaliser) -> Comparison:
     """Sides under what links or background speech teach."""
 
     def rows(sides: Sides) -> tuple[Rows, Rows]:
-        unit, less = terms.unit[sides], terms.less[sides, None].astype(np.float32)
+        terms = every.of(sides)
+        unit, less = terms.unit, terms.less[:, None].astype(np.float32)
         if not less.any():
             return unit, unit
         ones = np.ones_like(less)
         return np.hstack([unit, less, ones]), np.hstack([unit, -ones, -less])
 
-    return Comparison(rows, *_normalised(normaliser, len(terms.unit)))
+    return Comparison(rows, *_normalised(normaliser, len(normaliser.centre)))
 
 
 def _normalised(fitted: Normaliser | None, count: int) -> tuple[Floats, Floats]:

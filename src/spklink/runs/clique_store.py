@@ -43,7 +43,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
-def _joined(*parts: NDArray[Any]) -> NDArray[np.uint64]:
+def joined_keys(*parts: NDArray[Any]) -> NDArray[np.uint64]:
     """One number of several, in this order."""
     found = np.zeros(len(parts[0]), np.uint64)
     for part in parts:
@@ -53,7 +53,7 @@ def _joined(*parts: NDArray[Any]) -> NDArray[np.uint64]:
     return found
 
 
-def _totals(values: NDArray[np.uint64], label: NDArray[Any], count: int) -> NDArray[np.uint64]:
+def totals(values: NDArray[np.uint64], label: NDArray[Any], count: int) -> NDArray[np.uint64]:
     """(count,) sums that wrap around, by label."""
     order = np.argsort(label, kind="stable")
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values[order], dtype=np.uint64)])
@@ -66,19 +66,19 @@ def clique_names(evidence: Evidence, keys: Keys) -> Keys:
     table, links, cliques = evidence.conversations, evidence.links, evidence.cliques
     rank = np.empty(len(table), np.int64)
     rank[cliques.order] = ranges(np.zeros(len(cliques), np.int64), cliques.size)
-    node = _joined(keys, rank, table.prior, _known(evidence))
+    node = joined_keys(keys, rank, table.prior, _known(evidence), _sums(evidence))
     start = pair_starts(links, table.sides)
     llr = evidence.scores.needed
     place = ranges(np.zeros(len(start) - 1, np.int64), np.diff(start))
     pair = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    of_pair = _totals(_joined(place, llr), pair, len(start) - 1)
+    of_pair = totals(joined_keys(place, llr), pair, len(start) - 1)
     first, second = links.first[links.pair], links.second[links.pair]
     where = links.position_first.astype(np.int64) << 8 | links.position_second.astype(np.int64)
     weight = evidence.weight.of(links.calls)
-    link = _joined(node[first], node[second], where, weight, of_pair[links.pair])
+    link = joined_keys(node[first], node[second], where, weight, of_pair[links.pair])
     label, count = cliques.label, len(cliques)
     resolvable = cliques.resolvable.astype(np.uint64)
-    return _joined(_totals(node, label, count), _totals(link, label[first], count), resolvable)
+    return joined_keys(totals(node, label, count), totals(link, label[first], count), resolvable)
 
 
 def _known(evidence: Evidence) -> NDArray[np.uint64]:
@@ -87,9 +87,19 @@ def _known(evidence: Evidence) -> NDArray[np.uint64]:
     if known is None:
         return np.zeros(size, np.uint64)
     said = known.said
-    rows = _joined(said.track, said.person + 2, said.probability)
+    rows = joined_keys(said.track, said.person + 2, said.probability)
     label = np.asarray(said.conversation, np.int64)
-    return _joined(np.nan_to_num(known.exchanged, nan=2.0), _totals(rows, label, size))
+    return joined_keys(np.nan_to_num(known.exchanged, nan=2.0), totals(rows, label, size))
+
+
+def _sums(evidence: Evidence) -> NDArray[np.uint64]:
+    """(M,) what frequent voices add to the seats of each."""
+    table, size = evidence.conversations, len(evidence.conversations)
+    if not len(table.sums):
+        return np.zeros(size, np.uint64)
+    count = table.listing.counts * table.sides.counts
+    place = ranges(np.zeros(size, np.int64), count)
+    return totals(joined_keys(place, table.sums), np.repeat(np.arange(size), count), size)
 
 
 # --- where the values of cliques stand ------------------------------------------------------------

@@ -19,6 +19,7 @@ from spklink.recognizers.link_folds import BOTH, Folds
 from spklink.recognizers.link_wccn import LinkScorer, Terms, TermsAsAsked, View
 from spklink.recognizers.normalise import ROWS, SMALLEST, Cohorts, Normaliser
 from spklink.recognizers.plda import PairTerms
+from spklink.recognizers.products import Cosine
 from spklink.runs.call_keys import NONE, Keys, Match, hashed
 from spklink.runs.model import Model
 from spklink.runs.scoring import Scorer
@@ -101,6 +102,8 @@ def scorer_by(model: Model, plain: Scorer, match: Match, earlier: Earlier, folds
     `earlier` whatever was kept of sides."""
     assert plain.trained is not None
     trained = plain.trained
+    if "middle" in model.arrays:
+        plain = replace(plain, centre=Cosine(np.array(model.arrays["middle"])))
     if "mean" in model.arrays:
         mean = {"mean": np.array(model.arrays["mean"])}
         recognizer = trained.recognizer.restored(trained.recognizer.arrays() | mean)
@@ -132,7 +135,8 @@ def _terms(view: View, measuring: _Measuring) -> tuple[Terms, Terms]:
     scorer = measuring.scorer
     sides, order = len(scorer.sound.marks), scorer.sound.order
     if sides > MOST_SIDES:
-        return TermsAsAsked(view, 0, scorer.units()), TermsAsAsked(view, 1, scorer.units())
+        units = scorer.units()
+        return TermsAsAsked(view, 0, units, sides), TermsAsAsked(view, 1, units, sides)
     left = np.ones(sides, np.bool_)
     unit = np.zeros((2, sides, view.reduction.size), np.float32)
     less = np.zeros((2, sides))

@@ -37,7 +37,7 @@ from spklink.runs.cues import Cues, with_conflicts
 from spklink.runs.evidence import Evidence
 from spklink.runs.given_scores import GivenScorer
 from spklink.runs.kept_scores import MOST_SIDES
-from spklink.runs.memory import Memory, memory_for, remembered
+from spklink.runs.memory import Memory, memory_for, remembered, spreads_for
 from spklink.runs.other_evidence import gathered
 from spklink.runs.recipe import LABELLED, ONCE, UNUSED
 from spklink.runs.result import Listening, Result
@@ -157,7 +157,7 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
             result = with_names(result, voices, sound.usable, plan.rate, plan.how, case.before)
     if summed is not None:
         with stages.stage("bounding what sums may miss"):
-            result = with_slack(result, summed, plan.how)
+            result = with_slack(result, summed, plan.how, spreads_for(memory, result))
     with stages.stage("looking for misfits"):
         result = with_conflicts(with_misfits(result, voices))
     if asked["all_pairs"]:
@@ -190,9 +190,9 @@ def _memory(
     is asked for than is kept."""
     many = asked["all_pairs"] and len(source.sound.marks) > MOST_SIDES
     seen_from = leading(case.conversations)  # who moves the middle of all voices
-    if many or len(frequent) or seen_from or has_labels(background_of(asked)):
+    if many or (seen_from and not len(frequent)) or has_labels(background_of(asked)):
         return None
-    return memory_for(case.conversations, plan.recipe, plan.choice, source, cache, asked)
+    return memory_for(case.conversations, plan.recipe, plan.choice, source, cache, asked, frequent)
 
 
 def _learned(

@@ -23,8 +23,10 @@ from spklink import __version__
 from spklink.cache import Store, key_of
 from spklink.calibration import curves
 from spklink.calibration.choice import LABELFREE, Calibrated, Choice
+from spklink.calibration.frequent import is_straight
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations
+from spklink.database.frequent import Frequent
 from spklink.database.labels import Labels
 from spklink.database.links import Links, needed_sides
 from spklink.database.sides import numbered, vague
@@ -50,6 +52,8 @@ from spklink.runs.kept_scores import (
     person_keys,
     terms_arrays,
 )
+from spklink.runs.kept_spreads import KeptSpreads
+from spklink.runs.kept_sums import sums_arrays
 from spklink.runs.model import Model
 from spklink.runs.recall import Answers, Recalled, Recalling
 from spklink.runs.recipe import Recipe
@@ -61,7 +65,7 @@ from spklink.words import counted
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-VERSION = 1  # of the answers
+VERSION = 2  # of the answers
 # Options that a model depends on; the vectors themselves tell whether they are the same.
 DEPENDS = ("list_errors", "weight", "beta", "method", "budget_seconds", "budget_gb", "seed")
 
@@ -75,6 +79,7 @@ class Memory:
     asked: str  # what models depend on beside conversations
     keys: Keys
     scorer: Scorer  # not yet normalised
+    frequent: Frequent  # people whose links are not listed
     anew: bool  # whatever there is
 
     @property
@@ -99,13 +104,24 @@ class Memory:
         if found is None:
             return None, ""
         model, match = found
-        why = grown(len(self.table), len(model.keys))
+        why = grown(len(self.table), len(model.keys)) or self._bent(model)
         if why:
             return None, why
         answers = self.answers_of(model)
-        run = Recalling(self.keys, self.scorer, answers, model, match, known, links, how)
+        run = Recalling(
+            *(self.keys, self.scorer, answers, model, match, known, links, self.frequent, how)
+        )
         recalled, drifted = run.run()
         return (None, drifted) if drifted else (recalled, "")
+
+    def _bent(self, model: Model) -> str:
+        """Why the voices of people who have become frequent cannot be summed by a model."""
+        if not len(self.frequent) or is_straight(curves.load(model.about["calibration"])):
+            return ""
+        return (
+            f"somebody has more than {self.frequent.most:,} conversations now, which can only be "
+            "summed along a straight line of log-likelihood-ratios"
+        )
 
     def answers_of(self, model: Model) -> Answers | None:
         """What the last run by a model left."""
@@ -155,12 +171,15 @@ class Memory:
             "calibration": result.calibration,
             "weight": {"rule": found.weight.rule, "beta": found.weight.beta},
             "rate": None if rate is None else rate.rate.as_json(),
+            "settled_at": found.settled_at,
             "notes": {"compared": note, "calibrated": found.note},
             "why": why,
         }
         arrays = self._measured(scorer) | models.taught_arrays(again)
         arrays["pool"] = choose_pool(scorer.sound.usable, POOL, scorer.seed, scorer.sound.order)
         arrays["median"] = medians(scorer)
+        if scorer.centre is not None:
+            arrays["middle"] = scorer.centre.mean
         arrays["drift"] = reference(numbers(self.table, scorer, pairs, chance))
         if scorer.trained is not None and "mean" in (kept := scorer.trained.recognizer.arrays()):
             arrays["mean"] = kept["mean"]
@@ -196,6 +215,8 @@ class Memory:
         arrays |= starts(layout) | terms_arrays(scorer)
         if every is not None:
             arrays["every"] = every[np.triu_indices(sides, 1)]
+        if (found := result.calibrated) and found.sums is not None and found.chance is not None:
+            arrays |= sums_arrays(self.table, self.frequent, self.keys, found.sums, found.chance)
         if result.solution is not None:
             arrays |= bits_arrays(result.solution, layout, words)
         if result.seating is not None:
@@ -238,6 +259,7 @@ def memory_for(
     source: Source,
     cache: Path,
     asked: LinkOptions,
+    frequent: Frequent,
 ) -> Memory | None:
     """The memory of a run; None where a run learns something that no model holds: from other
     evidence than voices, of people whom nobody listed, from scores that were given."""
@@ -259,13 +281,20 @@ def memory_for(
     if is_given(asked):  # their bytes tell whether vectors are the same
         what |= {"recipe": None, "trained": None}
     keys, damaged = call_keys(table, scorer.sound), scorer.sound.store.damaged
-    return Memory(cache, damaged, key_of(what), keys, scorer, asked["retrain"])
+    return Memory(cache, damaged, key_of(what), keys, scorer, frequent, asked["retrain"])
 
 
 def _saved(calibration: Any) -> Any:
     """A word, or what a saved calibration says."""
     plain = calibration is None or isinstance(calibration, str)
     return calibration if plain else curves.read_saved(calibration)
+
+
+def spreads_for(memory: Memory | None, result: Result) -> KeptSpreads | None:
+    """Kept parts of the proof of how far sums may be off, by the model that a result names."""
+    if memory is None or result.model is None:
+        return None
+    return KeptSpreads(memory.answers, result.model["name"], memory.keys)
 
 
 def remembered(

@@ -2,9 +2,10 @@
 
 It holds which recognizer compares voices and the middle of the vectors; the pool of sides against
 which any side is set, and what it said of the sides that were there (mu, sigma); what the links
-taught, and who may be judged by it; the curve, the weight rule and the rate of list errors; what
-the conversations looked like that it was learned on, for the test of drift. Its name is a hash of
-all that, so a name in run.json stands for the same numbers for ever; models stay in the cache.
+taught, and who may be judged by it; the curve, the weight rule and the rate of list errors (the
+answer's, and the one under which frequent voices settle); what the conversations looked like that
+it was learned on, for the test of drift. Its name is a hash of all that, so a name in run.json
+stands for the same numbers for ever; models stay in the cache.
 
 A model is used for a table that still has nearly all conversations it was learned on.
 """
@@ -28,7 +29,7 @@ from spklink.recognizers.link_wccn import LinkScorer, Plda, Reduction, View, Whi
 from spklink.recognizers.plda import TwoCovariance
 from spklink.runs.call_keys import Keys, Match, matched
 
-VERSION = 1  # of models in the cache
+VERSION = 2  # of models in the cache
 STILL_THERE = 0.9  # share of its conversations that a table must have. A choice
 ABOUT = {  # what is said about a model, checked when it is read
     "version": int,
@@ -41,6 +42,7 @@ ABOUT = {  # what is said about a model, checked when it is read
     "calibration": Each(ANYTHING),
     "weight": {"rule": str, "beta": (float, None)},
     "rate": (None, Each((float, bool))),
+    "settled_at": float,
     "notes": {"compared": str, "calibrated": str},
     "why": str,
 }

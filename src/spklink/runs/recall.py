@@ -13,7 +13,10 @@ from spklink.cache import Kept
 from spklink.calibration import curves
 from spklink.calibration.choice import Calibrated
 from spklink.calibration.pairs import Pairs, make_pairs
+from spklink.calibration.resettling import Sums, resettled
+from spklink.calibration.settling import Problem, Settling
 from spklink.database.conversations import Conversations
+from spklink.database.frequent import Frequent
 from spklink.database.labels import Labels
 from spklink.database.links import Links, needed_sides
 from spklink.posterior.posterior import Options, Posterior, solve
@@ -34,6 +37,7 @@ from spklink.runs.kept_scores import (
     scored,
     scorer_by,
 )
+from spklink.runs.kept_sums import recalled_sums
 from spklink.runs.model import Model
 from spklink.runs.part import part_of
 from spklink.runs.scoring import Scorer
@@ -41,7 +45,6 @@ from spklink.scores.needed import Scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-VERSION = 1  # of the answers
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Recalling:
     match: Match
     known: Labels | None
     links: Links
+    frequent: Frequent  # people whose links are not listed
     how: Options
 
     @property
@@ -106,11 +110,16 @@ class Recalling:
         llr, others = pairs.calibrated(line), pairs.calibrated_non_targets(line)
         scores = Scores(llr, len(others), others)
         evidence = Evidence(table, self.links, scores, model.weight, self.known)
+        summed = self._summed(scorer, evidence, pairs, line)
+        if summed is not None:
+            evidence = evidence.with_sums(summed.sums)
         posterior, seating, touched = self._solved(evidence, answers)
         solution = posterior if posterior is not None else seating
         assert solution is not None
         note = model.about["notes"]["calibrated"]
         found = Calibrated(solution, line, model.weight, llr, others, note=note)
+        if summed is not None:
+            found = replace(found, sums=summed.sums, chance=summed.base)
         new = self.match.call < 0
         if new.any():
             chance = _chance(solution, self.links, self.how)
@@ -149,6 +158,33 @@ class Recalling:
         return make_pairs(
             table, self.links, needed, others, seconds=seconds, usable=usable
         ), computed
+
+    def _summed(
+        self, scorer: Scorer, evidence: Evidence, pairs: Pairs, line: curves.Calibration
+    ) -> Sums | None:
+        """What frequent voices add to every seat: as it was where nothing new touches them."""
+        voices, model, answers = scorer.voices(self.frequent), self.model, self.answers
+        if voices is None:
+            return None
+        rate = model.about["settled_at"]
+        problem = Problem(self.table, pairs, voices, self.known, rate, self.how)
+        kept = None
+        if answers is not None:
+            kept = recalled_sums(voices, self.keys, answers.arrays, answers.match)
+        llr = evidence.scores.needed
+        if kept is None:
+            settled = Settling(problem, model.weight).finished(llr, line)
+            return Sums(settled.sums, settled.chance, np.zeros(len(voices.frequent), np.bool_))
+        if not kept.stale.any() and not self._moved(evidence.with_sums(kept.sums)):
+            return kept
+        return resettled(problem, model.weight, llr, line, kept)
+
+    def _moved(self, evidence: Evidence) -> bool:
+        """Whether a clique with frequent people is otherwise than in the answers."""
+        assert self.answers is not None
+        touched = self.answers.cliques(clique_names(evidence, self.keys)).touched
+        calls = self.table.listing.conversation_of(self.frequent.entry)
+        return bool(touched[evidence.cliques.label[calls]].any())
 
     def _pool(self) -> Ints:
         """Sides of this run that are in the model's pool."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.calibration.certificate import certify, certify_seats, nothing_proved
+from spklink.calibration.certificate import Before, certify, certify_seats, nothing_proved
 from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.settling import listed_pieces
 from spklink.database.conversations import Conversations
@@ -23,8 +23,11 @@ from spklink.whole_files import write_npz
 NAME = "sums.npz"
 
 
-def with_slack(result: Result, voices: FrequentVoices | None, how: Options) -> Result:
-    """A result whose figures promise no more than its sums allow."""
+def with_slack(
+    result: Result, voices: FrequentVoices | None, how: Options, before: Before | None = None
+) -> Result:
+    """A result whose figures promise no more than its sums allow. `before` knows parts of earlier
+    proofs."""
     if voices is None or result.calibrated is None:
         return result
     evidence, found = result.evidence, result.calibrated
@@ -37,9 +40,9 @@ def with_slack(result: Result, voices: FrequentVoices | None, how: Options) -> R
     slack = seat_slack = nothing
     if result.solution is not None:
         piece = listed_pieces(table, evidence.links).label.astype(np.int64)
-        slack = certify(*by, result.solution, piece, seconds)
+        slack = certify(*by, result.solution, piece, seconds, before)
     if result.seating is not None:
-        seat_slack = certify_seats(*by, result.seating, seconds)
+        seat_slack = certify_seats(*by, result.seating, seconds, before)
     return _promised(result, slack, seat_slack)
 
 

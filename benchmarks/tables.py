@@ -5,7 +5,8 @@
 The table: as many calls as are asked for, a thousand to an agent, customers by telephone number
 (0.7 of them to a call), half of the recordings of the first folder there. `names` is `check` once
 more with names of people in letters instead of numbers; `results` writes assignments of every call
-with as many different probabilities, by columns and row by row; `peers` reads the table with
+with as many different probabilities, by columns, as Parquet and row by row, and reads them with
+pandas; `peers` reads the table with
 pyarrow and, where it is installed, polars. Times are wall-clock from least to most, in a process
 that starts anew each time; memory is its peak. Seconds of the processor tell more where others
 work on the same machine.
@@ -65,8 +66,9 @@ def _person(number: int) -> str:
     return f"{first} {''.join(parts).title()}"
 
 
-def measured(runs: int, *words: str) -> tuple[str, str, str]:
-    """Wall-clock and seconds of the processor from least to most, and peak memory."""
+def measured(runs: int, *words: str) -> tuple[str, str, str, str]:
+    """Wall-clock and seconds of the processor from least to most, peak memory, and how large what
+    was written is."""
     times, cpu, memory, said = list[float](), list[float](), 0.0, ""
     for _ in range(runs):
         start = time.perf_counter()
@@ -76,7 +78,8 @@ def measured(runs: int, *words: str) -> tuple[str, str, str]:
         told = json.loads(said.splitlines()[-1])
         memory = max(memory, float(told["memory"]))
         cpu.append(float(told["cpu"]))
-    return _range(times), _range(cpu), f"{memory:.0f} MB"
+    size = f"{told['bytes'] / 1e6:.0f} MB" if "bytes" in told else ""
+    return _range(times), _range(cpu), f"{memory:.0f} MB", size
 
 
 def _range(times: list[float]) -> str:
@@ -106,8 +109,10 @@ def part(what: str, table: Path) -> None:
         found["rows"] = polars.read_csv(table).height
     elif what == "scores":
         _scores(table)
+    elif what == "pandas":
+        found["rows"] = _read(table)
     else:
-        _results(table, by_rows=what == "rows")
+        found["bytes"] = _results(table, what)
     used = resource.getrusage(resource.RUSAGE_SELF)
     found |= {"memory": used.ru_maxrss / 1000, "cpu": used.ru_utime + used.ru_stime}
     print(json.dumps(found))
@@ -134,8 +139,17 @@ def made_scores(folder: Path, rows: int) -> Path:
     return path
 
 
-def _results(path: Path, *, by_rows: bool) -> None:
+def _read(path: Path) -> int:
+    import pandas
+
+    read = pandas.read_parquet if path.suffix == ".parquet" else pandas.read_csv
+    return len(read(path))
+
+
+def _results(path: Path, how: str) -> int:
+    """Assignments of a table, and how large they are."""
     from spklink.database.conversations import read_conversations
+    from spklink.parquet_tables import write_parquet
     from spklink.runs.rows import ASSIGNMENTS, DECISIONS
     from spklink.tables import write_csv
     from spklink.written_columns import Column, probabilities, rows_of, whole_numbers, write_columns
@@ -151,11 +165,12 @@ def _results(path: Path, *, by_rows: bool) -> None:
         *(low.of(calls), high.of(calls), Column(["estimated"], same), Column(["inferred"], same)),
         Column(DECISIONS, same),
     ]
-    out = path.parent / "assignments.csv"
-    if by_rows:
+    out = path.parent / ("assignments.parquet" if how == "parquet" else "assignments.csv")
+    if how == "rows":
         write_csv(out, ASSIGNMENTS, rows_of(columns))
     else:
-        write_columns(out, ASSIGNMENTS, columns)
+        (write_parquet if how == "parquet" else write_columns)(out, ASSIGNMENTS, columns)
+    return out.stat().st_size
 
 
 def processor() -> str:
@@ -194,7 +209,11 @@ def main() -> None:
             asked.append((f"{given.calls:,} scores read", spoken("scores", str(scores))))
         if "results" in given.what:
             asked.append(("results by columns", spoken("columns", str(table))))
+            asked.append(("the same as Parquet", spoken("parquet", str(table))))
             asked.append(("the same row by row", spoken("rows", str(table))))
+            for ending in ("csv", "parquet"):
+                file = str(folder / f"assignments.{ending}")
+                asked.append((f"read by pandas, {ending}", spoken("pandas", file)))
         if "peers" in given.what:
             asked.append(("the table by pyarrow alone", spoken("pyarrow", str(table))))
             try:
@@ -205,7 +224,7 @@ def main() -> None:
                 print("polars is not installed")
         for title, words in asked:
             rows.append((title, *measured(given.runs, *words)))
-    show(f"Tables ({processor()})", ["", "wall-clock", "processor", "peak memory"], rows)
+    show(f"Tables ({processor()})", ["", "wall-clock", "processor", "peak memory", "file"], rows)
 
 
 if __name__ == "__main__":

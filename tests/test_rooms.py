@@ -16,7 +16,7 @@ ROOMS = (
     *("compiled", "memory"),
     *("table_forms", "foreign_tables", "column_words", "columns", "file_names", "whole_files"),
     "tables",
-    *("whole_columns", "table_blocks", "written_columns"),
+    *("whole_columns", "table_blocks", "written_columns", "parquet_tables", "result_tables"),
     *("onnx_files", "threads", "processes", "cache", "hands", "cluster_tasks"),
     *("cluster_flight", "cluster", "options", "shared_options"),
     *("world_options", "review_options", "table_options", "partition_options"),

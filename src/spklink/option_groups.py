@@ -18,7 +18,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "What you get": (
         *("out", "folder", "to", "only", "join", "shortest", "all_pairs", "report", "open"),
-        *("verbal", "safe_csv", "npz", "as_json", "floor"),
+        *("verbal", "tables", "safe_csv", "npz", "as_json", "floor"),
     ),
     "How it listens": (
         *("recognizer", "preset", "speech", "components", "on_bad_audio", "min_speech", "cache"),

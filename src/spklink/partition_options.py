@@ -26,6 +26,7 @@ from spklink.shared_options import (
     Sides,
     Speech,
     TableFile,
+    Tables,
     Tracks,
     Workers,
 )
@@ -65,6 +66,7 @@ class PartitionOptions(TypedDict, total=False):
     ]
     pairs: Annotated[
         TableFile,
+        Tables,
         Option(
             "Known pairs: conversation_1,channel_1,conversation_2,channel_2,same (yes or no).",
             None,
@@ -124,5 +126,6 @@ class PartitionOptions(TypedDict, total=False):
     workers: Workers
     cluster: Cluster
     seed: Seed
+    tables: Tables
     safe_csv: SafeCsv
     report: Report

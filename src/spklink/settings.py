@@ -60,6 +60,7 @@ from spklink.shared_options import (
     Speech,
     SplitSpeakers,
     TableFile,
+    Tables,
     Tracks,
     TrustedLists,
     TruthIfKnown,
@@ -175,6 +176,7 @@ class AssignOptions(TypedDict, total=False):
     budget_gb: BudgetGb
     workers: Workers
     seed: Seed
+    tables: Tables
     safe_csv: SafeCsv
 
 
@@ -243,6 +245,7 @@ class LinkOptions(TypedDict, total=False):
     workers: Workers
     cluster: Cluster
     seed: Seed
+    tables: Tables
     safe_csv: SafeCsv
     report: Report
 
@@ -280,6 +283,7 @@ class ExportOptions(TypedDict, total=False):
     ]
     segments: Annotated[
         TableFile,
+        Tables,
         Option(
             "Who speaks when instead of OUT/segments.csv: conversation,channel,start,end.",
             None,
@@ -319,6 +323,7 @@ class EvaluateOptions(TypedDict, total=False):
     encoding: Encoding
     key: Annotated[
         TableFile,
+        Tables,
         Option(
             "The truth: conversation,channel,speaker. Without it known channels are hidden "
             "in turn, predicted, and compared.",

@@ -271,6 +271,14 @@ SafeCsv = Annotated[
     bool,
     Option("Mark names that a spreadsheet would run (=, +, -, @) with an apostrophe.", False),
 ]
+Tables = Annotated[
+    str,
+    Option(
+        "The tables of results as CSV, as Parquet (typed, a fifth of the size), or both.",
+        "csv",
+        choices=("csv", "parquet", "both"),
+    ),
+]
 World = Annotated[
     str, Option("What the scores are like.", "gaussian", choices=("gaussian", "plda", "t5"))
 ]

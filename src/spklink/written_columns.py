@@ -155,13 +155,13 @@ def _texts(cells: Cells, *, safe: bool) -> Texts:
     """Cells as they stand in a file, with quotes where they need them."""
     if safe:
         cells = [marked(cell) if isinstance(cell, str) else cell for cell in cells]
-    texts = Texts.of(cells if isinstance(cells, Texts) else map(_plain, cells))
+    texts = Texts.of(cells if isinstance(cells, Texts) else map(cell_text, cells))
     if not any(letter in texts.data for letter in SPECIAL):
         return texts
     return Texts.of(_quoted(text) if _special(text) else text for text in texts)
 
 
-def _plain(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
     """A cell as the csv module writes it but for quotes."""
     return cell if isinstance(cell, str) else _line([cell, ""])[:-2]
 

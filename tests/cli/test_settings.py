@@ -49,7 +49,7 @@ def test_options_keep_the_order_in_which_they_are_written():
         *("calibration", "kind", "sides", "fallback", "wrong_lists", "list_errors"),
         *("split_speakers", "weight"),
         *("beta", "known", "cue", "method", "budget_seconds", "budget_gb", "workers", "seed"),
-        "safe_csv",
+        *("tables", "safe_csv"),
     ]
 
 

@@ -58,4 +58,7 @@ def test_check_says_it_too(monkeypatch):
     assert (found["side_pairs"], found["summed"]) == (0, 1)  # of very many calls they are summed
     [text] = in_words(found | {"memory_mb": [5000.0, 9000.0]})
     assert text.startswith("6,000 sides, 0 side pairs to compare, and 1 person with more than ")
+    low, high = found["minutes"]
+    assert 0 < low < high < 2
+    assert "with vectors from elsewhere linking would take " in text
     assert text.endswith("4.9 to 8.8 GB of memory: more than the 4 GB of this machine")

@@ -15,13 +15,15 @@ from spklink.runs.folder import load
 from spklink.runs.link import link
 from spklink.sound.listening import SPEECH
 from spklink.sound.speech_marks import (
+    COLUMNS,
     SpeechMarks,
     joined,
+    mark_rows,
     read_speech_marks,
     runs_of,
     segments_of,
-    write_speech_marks,
 )
+from spklink.tables import write_csv
 
 
 def plain_segments(kept: list[bool]) -> list[list[int]]:
@@ -120,7 +122,7 @@ def test_written_and_read(tmp_path):
         np.array(times, np.int32).reshape(-1, 2)
         for times in ([[5, 1000], [2000, 2025]], [], [], [[0, 35]])
     )
-    write_speech_marks(tmp_path / "segments.csv", table, marks)
+    write_csv(tmp_path / "segments.csv", COLUMNS, mark_rows(table, marks))
     found = read_speech_marks(tmp_path / "segments.csv", table)
     assert found.start.tolist() == marks.start.tolist()
     assert found.times.tolist() == marks.times.tolist()

@@ -10,7 +10,8 @@ import pytest
 from spklink import SpklinkError
 from spklink.database.conversations import make_conversations
 from spklink.database.sides import numbered
-from spklink.sound.speech_table import SpeechTable, read_speech_table, write_speech_table
+from spklink.sound.speech_table import COLUMNS, SpeechTable, read_speech_table, speech_rows
+from spklink.tables import write_csv
 
 HEADER = "conversation,channel,speech_seconds,mark\n"
 
@@ -25,7 +26,7 @@ def calls():
 def test_what_is_written_is_read(calls, tmp_path):
     marks = ["", "bad audio", "", "", "too little speech"]
     table = SpeechTable(np.array([3.5, 0.0, 7.25, 1.0, 2.0]), marks, list("abcde"))
-    write_speech_table(tmp_path / "sides.csv", calls, table)
+    write_csv(tmp_path / "sides.csv", COLUMNS, speech_rows(calls, table))
     text = (tmp_path / "sides.csv").read_text().splitlines()
     assert text[0] == "conversation,channel,speech_seconds,mark,sha256,recording_seconds"
     assert text[2:4] == ["x,2,0.00,bad audio,b,", "y,1,7.25,,c,"]
@@ -62,7 +63,7 @@ def test_all_problems_in_one_error(calls, write):
 def test_how_long_recordings_are_is_kept_and_may_be_missing(calls, tmp_path):
     lengths = np.array([9.5, 9.5, np.nan, 20.0, 20.0])
     table = SpeechTable(np.ones(5), [""] * 5, [""] * 5, lengths)
-    write_speech_table(tmp_path / "sides.csv", calls, table)
+    write_csv(tmp_path / "sides.csv", COLUMNS, speech_rows(calls, table))
     assert np.array_equal(
         read_speech_table(tmp_path / "sides.csv", calls).lengths, lengths, equal_nan=True
     )

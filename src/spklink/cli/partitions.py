@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spklink.cli.show import number, percent, table, text
+from spklink.result_tables import KeptTables
 from spklink.words import counted
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def partitioned(found: Partition, out: Path) -> None:
         table(["speakers", "probability"], rows, title="How many people")
     for note in found.notes:
         text(f"note: {note}")
-    names = ("partition.csv", "pairs.csv", "speakers.csv")
-    text(f"results: {', '.join(str(out / name) for name in names)}")
+    names = ("partition", "pairs", "speakers")
+    text(f"results: {', '.join(str(KeptTables(out).path(name)) for name in names)}")
 
 
 def evaluated(found: PartitionEvaluation) -> None:

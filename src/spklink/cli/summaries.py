@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spklink.cli.show import number, table, text
+from spklink.result_tables import KeptTables
 from spklink.words import chance_text, counted
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def assigned(found: Result, out: Path) -> None:
         _tracks(summary)
         _named(summary)
         _misfits(found, out)
-    text(f"who is where: {out / 'assignments.csv'}")
+    text(f"who is where: {KeptTables(out).path('assignments')}")
     for note in found.notes:
         text(f"note: {note}")
 
@@ -108,7 +109,7 @@ def _misfits(found: Result, out: Path) -> None:
     for row in found.misfits[:FEW]:
         text(f"  {_misfit(row)}")
     if found.misfits:
-        text(f"all {counted(len(found.misfits), 'misfit')}: {out / 'misfits.csv'}")
+        text(f"all {counted(len(found.misfits), 'misfit')}: {KeptTables(out).path('misfits')}")
 
 
 def _misfit(row: Sequence[Any]) -> str:
@@ -134,10 +135,10 @@ def linked(found: Result, out: Path) -> None:
     hours = f"{speech.seconds.sum() / 3600:.2f} hours of speech, " if speech.known else ""
     text(f"{len(speech.marks)} sides, {hours}{len(unused)} sides not used")
     for kind in sorted(set(unused)):
-        text(f"  {unused.count(kind)} {kind}: see {out / 'sides.csv'}")
+        text(f"  {unused.count(kind)} {kind}: see {KeptTables(out).path('sides')}")
     assigned(found, out)
     if suspects is not None:
-        text(f"{len(suspects)} claims are contradicted: {out / 'suspects.csv'}")
+        text(f"{len(suspects)} claims are contradicted: {KeptTables(out).path('suspects')}")
 
 
 def calibration(found: dict[str, Any], out: Path) -> None:

@@ -26,6 +26,7 @@ from spklink.report.recognizer import read_pairs, recognizer
 from spklink.report.results import Results
 from spklink.report.status import status
 from spklink.report.strength import as_json, bounds_of
+from spklink.result_tables import KeptTables
 from spklink.runs.rows import METHODS
 from spklink.runs.weighed import Weighed
 from spklink.tables import read_cells
@@ -267,7 +268,7 @@ def problems(results: Results) -> dict[str, Any]:
 def methods(results: Results) -> dict[str, Any]:
     """How every clique beyond plain enumeration was solved, the largest first."""
     cliques = results.posterior.model.cliques
-    rows = _read_methods(results.folder / "methods.csv", len(cliques))
+    rows = _read_methods(KeptTables(results.folder).path("methods"), len(cliques))
     rows.sort(key=lambda row: (-int(cliques.size[row[0] - 1]), row[0]))
     return {
         "count": len(rows),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -22,6 +23,7 @@ from spklink.report.cells import SENTENCES, cell, cell_class, is_text, length, s
 from spklink.report.figures import for_page
 from spklink.report.glossary import DECISION_WORDS, GLOSSARY, HEADINGS
 from spklink.report.strength import rounded_to_sum
+from spklink.result_tables import ENDINGS, PARQUET
 from spklink.words import chance_text, counted, for_screen, printable, readable
 
 HERE = Path(__file__).parent
@@ -66,6 +68,7 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         "left": is_text,
         "cell_class": cell_class,
         "text": names.text,
+        "ending": table_ending(numbers["provenance"]["settings"]),
         "svg_with_text": lambda key, label, caption: with_text(key, figures[key], label, caption),
     }
     return environment.get_template("page.html").render(
@@ -89,6 +92,11 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         # Called where the template ends: only there is it known which names were cut.
         data=lambda: embedded(names.long),
     )
+
+
+def table_ending(options: Mapping[str, Any]) -> str:
+    """Of the files that tables of results are in."""
+    return ENDINGS[options.get("tables") == PARQUET]
 
 
 def visible(value: Any) -> Any:

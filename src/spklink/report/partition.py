@@ -58,6 +58,7 @@ def render(saved: Saved) -> str:
         "plural": counted,
         "text": names.text,
         "cell": cells.cell,
+        "ending": page.table_ending(saved.run["options"]),
     }
     figures = drawn(saved)
     return environment.get_template("partition.html").render(

@@ -29,6 +29,7 @@ from spklink.processes import Died, in_processes
 from spklink.runs.candidates import Candidate, candidates, differing, state_of
 from spklink.runs.comparison import Answers, Compared, Comparison, Measures
 from spklink.runs.folder import load, make_folder, read_run
+from spklink.runs.folder_files import kept_tables
 from spklink.runs.inputs import Inputs, read_inputs, reading
 from spklink.runs.link import link
 from spklink.runs.measure import measured
@@ -38,7 +39,7 @@ from spklink.runs.stages import Stages
 from spklink.scores.needed import SideScores
 from spklink.scores.trials import split_trials
 from spklink.settings import CompareOptions
-from spklink.tables import Content, Table, read_cells, read_json, without_marks, write_json
+from spklink.tables import Content, Table, read_cells, read_json, write_json
 
 TIMINGS = {"seconds": Each(float), "peak_memory_bytes": (int, None)}
 DONE = "compared.json"  # in the folder of a run: what it depended on, and its measures
@@ -281,9 +282,8 @@ def _ratios(result: Result) -> SideScores:
 
 
 def _assignments(folder: Path) -> list[Any]:
-    safe = bool(read_run(folder)["options"].get("safe_csv"))
-    path = folder / "assignments.csv"
-    return read_cells(without_marks(path) if safe else path, dict.fromkeys(ASSIGNMENTS, str))
+    kept = kept_tables(folder, read_run(folder))
+    return read_cells(kept.table("assignments"), dict.fromkeys(ASSIGNMENTS, str))
 
 
 def _answers(folder: Path) -> Answers:

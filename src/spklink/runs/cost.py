@@ -1,8 +1,9 @@
 """What linking a database would cost, before any listening: sound, side pairs, minutes, memory.
 
-Constants are those that `python benchmarks/cost.py` prints on two cores of a virtual machine; other
-machines, recognizers and recordings differ, so that every figure is a range. The length of
-recordings is read from headers; of many recordings some are looked at, spread over the table.
+Constants are those that `python benchmarks/cost.py` prints on two cores of a virtual machine, with
+the word `vectors` those of voices that are given as vectors; other machines, recognizers and
+recordings differ, so that every figure is a range. The length of recordings is read from headers;
+of many recordings some are looked at, spread over the table.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ Ints = NDArray[np.int64]
 LISTENING = 6.8  # seconds of a core an hour of sound
 BEGINNING, A_SIDE, A_PAIR = 6.9, 0.018, 1e-4  # seconds
 BASE, SIDE_MB, PAIR_MB = 299.0, 0.23, 3.7e-4  # MiB
+# Seconds where vectors are given: a side, and one more of somebody whose pairs are summed.
+A_VECTOR, A_SUMMED = 0.0014, 5.3e-5
 VECTOR_MB = 0.004  # of a side whose vector is given: 512 numbers
 SPREAD = 2.5  # how many times more or less it may be
 BUDGET = 4.0  # GB: the default of --budget-gb, which says whose pairs are listed
@@ -140,6 +143,8 @@ def cost_of(table: Conversations, workers: int | None = None) -> dict[str, Any]:
     frequent = find_frequent(table, BUDGET)
     pairs, sides = side_pairs(table, frequent), len(table.sides)
     seconds = LISTENING * length.hours / hands + BEGINNING + A_SIDE * sides + A_PAIR * pairs
+    if not length.of:
+        seconds = A_VECTOR * sides + A_SUMMED * len(frequent.entry)
     memory = memory_of(sides, pairs, heard=length.of > 0)
     return {
         "hours": length.hours if length.known else None,
@@ -150,7 +155,7 @@ def cost_of(table: Conversations, workers: int | None = None) -> dict[str, Any]:
         "summed": len(frequent),
         "most_listed": frequent.most,
         "workers": hands,
-        "minutes": _range(seconds / 60.0) if length.known else None,
+        "minutes": _range(seconds / 60.0) if length.known or not length.of else None,
         "memory_mb": _range(memory),
     }
 
@@ -167,7 +172,8 @@ def in_words(cost: dict[str, Any]) -> list[str]:
         pairs += f", and {who} with more than {cost['most_listed']} calls, whose pairs are summed"
     memory = f"{_memory(cost['memory_mb'])}{_beyond(cost)}"
     if not cost["recordings"]:
-        return [f"{pairs}; with vectors or scores from elsewhere {memory}"]
+        time = f"with vectors from elsewhere linking would take {_minutes(cost['minutes'])}"
+        return [f"{pairs}; {time} and {memory}"]
     if cost["minutes"] is None:
         return [
             f"{pairs}; how long it would take is not known: no recording can be opened",
@@ -194,7 +200,7 @@ def _minutes(some: Sequence[float]) -> str:
     low, high = some
     if high < 1.0:
         return f"{60 * low:.0f} to {60 * high:.0f} seconds"
-    unit, by = ("minutes", 1.0) if high < 120 else ("hours", 60.0)
+    unit, by = ("minutes", 1.0) if high < 99 else ("hours", 60.0)
     return f"{low / by:.2g} to {high / by:.2g} {unit}"
 
 

@@ -219,7 +219,7 @@ def read_cue_terms(path: Table, table: Conversations) -> tuple[Terms, ...]:
     return tuple(Terms(name, seat) for name, seat in seats.items())
 
 
-def cue_files(
+def cue_tables(
     evidence: Evidence, solution: Posterior | None, seating: Seating | None
 ) -> dict[str, tuple[Sequence[str], list[Any]]]:
     """Name, columns and rows of all that is written about cues; nothing where there are none."""
@@ -228,9 +228,9 @@ def cue_files(
     table = evidence.conversations
     said = for_claimed(evidence, solution, seating)
     return {
-        "cues.csv": (CUES, list(cue_rows(evidence))),
-        "evidence.csv": (EVIDENCE, list(evidence_rows(said, table))),
-        "conflicts.csv": (CONFLICTS, conflict_rows(said, table)),
+        "cues": (CUES, list(cue_rows(evidence))),
+        "evidence": (EVIDENCE, list(evidence_rows(said, table))),
+        "conflicts": (CONFLICTS, conflict_rows(said, table)),
     }
 
 

@@ -23,8 +23,10 @@ from spklink.formats.out.labelled import Labelled, LabelledSide, is_elsewhere
 from spklink.formats.out.names import COLUMNS, Names
 from spklink.formats.out.table import writer
 from spklink.options import checked, described, resolved
+from spklink.result_tables import KeptTables
 from spklink.runs.export_folder import replaced
 from spklink.runs.folder import ANEW, read_people
+from spklink.runs.folder_files import kept_tables
 from spklink.runs.listening_files import SEGMENTS
 from spklink.runs.partition_folder import is_partition
 from spklink.runs.rows import ASSIGNMENTS, SETTLED
@@ -32,7 +34,7 @@ from spklink.runs.stages import Stages
 from spklink.settings import ExportOptions, To, described_as
 from spklink.sound.headers import header_of
 from spklink.sound.speech_marks import SpeechMarks, joined, read_speech_marks
-from spklink.tables import Table, read_cells, without_marks, write_csv
+from spklink.tables import read_cells, write_csv
 
 NAMES = "names.csv"  # those that a format could not carry
 KINDS = dict.fromkeys(ASSIGNMENTS, str) | dict.fromkeys(("probability", "low", "high"), float)
@@ -114,10 +116,9 @@ def _read(folder: Path, asked: ExportOptions) -> _Source:
     if is_partition(folder):
         raise SpklinkError(f"{folder}: results of partition; export takes those of link and assign")
     run, table = read_people(folder)
-    safe = bool(run["options"].get("safe_csv", False))
-    read: Callable[[Path], Table] = without_marks if safe else Path
-    marks = _marks(folder, table, asked["segments"], read)
-    rows = _rows(folder / "assignments.csv", table, read)
+    kept = kept_tables(folder, run)
+    marks = _marks(kept, table, asked["segments"])
+    rows = _rows(kept, table)
     whole, people = asked["only"] == "all", set(table.speakers)
     left_out = Counter(row["decision"] for row in rows if not _wanted(row, whole=whole))
     sides = [
@@ -139,10 +140,10 @@ def _wanted(row: Mapping[str, Any], *, whole: bool) -> bool:
     return bool(row["speaker"]) and (whole or row["decision"] == SETTLED)
 
 
-def _rows(path: Path, table: Conversations, read: Callable[[Path], Table]) -> list[dict[str, Any]]:
+def _rows(kept: KeptTables, table: Conversations) -> list[dict[str, Any]]:
     """The rows of assignments.csv, one a side, in their order."""
-    find, found = SideFinder(table), {}
-    for cells in read_cells(read(path), KINDS):
+    find, found, path = SideFinder(table), {}, kept.path("assignments")
+    for cells in read_cells(kept.table("assignments"), KINDS):
         row = dict(zip(KINDS, cells, strict=True))
         side = find(row["conversation"], row["channel"])
         if side < 0 or side in found:
@@ -155,20 +156,19 @@ def _rows(path: Path, table: Conversations, read: Callable[[Path], Table]) -> li
     return [found[side] for side in range(len(found))]
 
 
-def _marks(
-    folder: Path, table: Conversations, given: Any, read: Callable[[Path], Table]
-) -> SpeechMarks:
+def _marks(kept: KeptTables, table: Conversations, given: Any) -> SpeechMarks:
     """When every side speaks."""
     if given is not None:
         return read_speech_marks(given, table)
     if table.diarized:
         return SpeechMarks.of(_diarized(table))
-    if (folder / SEGMENTS).exists():
-        return read_speech_marks(read(folder / SEGMENTS), table)
+    if kept.there(SEGMENTS):
+        return read_speech_marks(kept.table(SEGMENTS), table)
     raise SpklinkError(
-        f"{folder}: nothing says when anybody speaks ({SEGMENTS} is missing): if these are results "
-        "of link by an earlier version, run the same command again (what was heard is kept, so it "
-        "is quick); if scores or vectors were given, give --segments conversation,channel,start,end"
+        f"{kept.folder}: nothing says when anybody speaks ({SEGMENTS}.csv is missing): if these "
+        "are results of link by an earlier version, run the same command again (what was heard is "
+        "kept, so it is quick); if scores or vectors were given, give --segments "
+        "conversation,channel,start,end"
     )
 
 

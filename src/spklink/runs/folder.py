@@ -9,7 +9,7 @@ refers to.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
@@ -38,11 +38,12 @@ from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import Rate
 from spklink.posterior.posterior import Options
 from spklink.posterior.seating import Seating
+from spklink.result_tables import KeptTables, file_names
 from spklink.runs.cues import about_cues, read_cue_terms
 from spklink.runs.evidence import Evidence
-from spklink.runs.folder_files import COPIED, is_safe, write_files
+from spklink.runs.folder_files import COPIED, kept_tables, write_files
 from spklink.runs.inputs import Given, Inputs, read_inputs
-from spklink.runs.listening_files import LINK_FILES, read_listening
+from spklink.runs.listening_files import LINK_TABLES, read_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.naming import NUMBERS, Naming
 from spklink.runs.result import Listening, Result
@@ -54,23 +55,18 @@ from spklink.runs.unknown import UNKNOWN, Unknown
 from spklink.scores.files import read_pairs, read_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import COMMANDS
-from spklink.tables import (
-    Table,
-    aside,
-    read_cells,
-    without_marks,
-    write_json,
-)
+from spklink.tables import aside, read_cells, write_json
 from spklink.threads import cores
 
 FILES = (
-    *("conversations.csv", "known.csv", "tracks.csv", "llrs.npz", "scores.npz", "calibration.json"),
-    *("assignments.csv", "cliques.csv", "methods.csv", "timings.json"),
-    *("presence.csv", "misfits.csv", "cues.csv", "evidence.csv", "conflicts.csv"),
-    *("enrol.csv", "candidates.csv", "unknown.csv", SUMS),
+    *("conversations.csv", "known.csv", "tracks.csv", "enrol.csv", "llrs.npz", "scores.npz"),
+    *("calibration.json", "timings.json", SUMS),
+    *file_names("assignments", "cliques", "methods", "presence", "misfits"),
+    *file_names("cues", "evidence", "conflicts", "candidates", "unknown", *LINK_TABLES),
 )
 REPORTS = ("report.html", "report.json", "appendix.csv")
 RUN_FILE = "run.json"
+NAMED = "candidates"
 ANEW = "make the results anew"
 RUN = {  # what run.json must say for the rest to be read
     "spklink": str,
@@ -124,7 +120,7 @@ def _put_in_place(new: Path, folder: Path) -> None:
     """The old run.json goes first and the new one comes last: between the two the folder says that
     it is not complete, and the same command completes it."""
     (folder / RUN_FILE).unlink(missing_ok=True)
-    for name in (*FILES, *LINK_FILES, *REPORTS):
+    for name in (*FILES, *REPORTS):
         if (new / name).exists():
             (new / name).replace(folder / name)
         else:
@@ -227,39 +223,34 @@ def _evidence(folder: Path, run: dict[str, Any], inputs: Inputs) -> Evidence:
         slack=slack,
         seat_slack=seat_slack,
     )
-    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
-    candidates = _candidates(folder, run, table)
+    kept = kept_tables(folder, run)
+    candidates = _candidates(kept, table)
     if candidates is not None:
         table = with_candidates(table, candidates)
         found = replace(found, conversations=table)
-    path = _there(folder / "cues.csv")
-    if path is None:
+    if not kept.there("cues"):
         return found
-    return found.with_cues(read_cue_terms(read(path), table))
+    return found.with_cues(read_cue_terms(kept.table("cues"), table))
 
 
-def _candidates(folder: Path, run: dict[str, Any], table: Conversations) -> Candidates | None:
-    path = _there(folder / "candidates.csv")
-    if path is None:
-        return None
-    return read_candidates(without_marks(path) if is_safe(run["options"]) else path, table)
+def _candidates(kept: KeptTables, table: Conversations) -> Candidates | None:
+    return read_candidates(kept.table(NAMED), table) if kept.there(NAMED) else None
 
 
-def _naming(folder: Path, run: dict[str, Any], table: Conversations) -> Naming | None:
+def _naming(kept: KeptTables, run: dict[str, Any], table: Conversations) -> Naming | None:
     """Who was thought of, and what was found on the way."""
-    found, said = _candidates(folder, run, table), run["result"].get("naming")
+    found, said = _candidates(kept, table), run["result"].get("naming")
     if found is None or said is None:
         return None
     return Naming(found, **{name: said[name] for name in NUMBERS})
 
 
-def _unknown(folder: Path, run: dict[str, Any]) -> Unknown | None:
+def _unknown(kept: KeptTables, run: dict[str, Any]) -> Unknown | None:
     """Who recurs without a name, as it was told."""
-    path, said = _there(folder / "unknown.csv"), run["result"].get("unknown")
-    if path is None or said is None:
+    said = run["result"].get("unknown")
+    if said is None or not kept.there("unknown"):
         return None
-    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
-    rows = read_cells(read(path), dict.fromkeys(UNKNOWN, str) | {"channel": int})
+    rows = read_cells(kept.table("unknown"), dict.fromkeys(UNKNOWN, str) | {"channel": int})
     return Unknown([tuple(row) for row in rows], said["of"], said["last"])
 
 
@@ -287,7 +278,7 @@ def load(
     folder, stages = Path(folder), stages or Stages()
     with stages.stage("reading the results"):
         run = read_run(folder)
-        inputs = _inputs(folder, run)
+        inputs, kept = _inputs(folder, run), kept_tables(folder, run)
         evidence = _evidence(folder, run, inputs)
         calibration = _there(folder / "calibration.json")
         result = Result(
@@ -298,10 +289,10 @@ def load(
             raw=_raw(folder, evidence.conversations),
             calibration=None if calibration is None else read_saved(calibration),
             model=run.get("model"),
-            listening=_listening(folder, run, evidence.conversations),
-            misfits=_misfits(folder, run),
-            naming=_naming(folder, run, evidence.conversations),
-            unknown=_unknown(folder, run),
+            listening=_listening(kept, run, evidence.conversations),
+            misfits=_misfits(kept),
+            naming=_naming(kept, run, evidence.conversations),
+            unknown=_unknown(kept, run),
             notes=run["notes"],
             stages=stages,
         )
@@ -341,12 +332,10 @@ def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:
     return Inputs({**copies.given, **others})
 
 
-def _misfits(folder: Path, run: dict[str, Any]) -> list[Sequence[Any]]:
-    path = _there(folder / "misfits.csv")
-    if path is None:
+def _misfits(kept: KeptTables) -> list[Sequence[Any]]:
+    if not kept.there("misfits"):
         return []
-    read: Callable[[Path], Table] = without_marks if is_safe(run["options"]) else Path
-    return read_cells(read(path), dict.fromkeys(MISFITS, str))
+    return read_cells(kept.table("misfits"), dict.fromkeys(MISFITS, str))
 
 
 def _raw(folder: Path, table: Conversations) -> SideScores | None:
@@ -354,7 +343,7 @@ def _raw(folder: Path, table: Conversations) -> SideScores | None:
     return None if path is None else read_pairs(path, table)
 
 
-def _listening(folder: Path, run: dict[str, Any], table: Conversations) -> Listening | None:
+def _listening(kept: KeptTables, run: dict[str, Any], table: Conversations) -> Listening | None:
     if run["command"] != "link":
         return None
-    return read_listening(folder, run["recognizer"], table, safe=is_safe(run["options"]))
+    return read_listening(kept, run["recognizer"], table)

@@ -9,7 +9,8 @@ from typing import Any
 from spklink.database.candidates import COLUMNS as CANDIDATES
 from spklink.database.conversations import segment_rows
 from spklink.database.segments import COLUMNS as SEGMENTS
-from spklink.runs.cues import cue_files
+from spklink.result_tables import CSV, KeptTables, NewTables
+from spklink.runs.cues import cue_tables
 from spklink.runs.inputs import seen_from
 from spklink.runs.listening_files import write_listening
 from spklink.runs.misfits import MISFITS
@@ -30,10 +31,8 @@ from spklink.tables import (
     csv_bytes,
     plain_bytes,
     write_bytes,
-    write_csv,
     write_json,
 )
-from spklink.written_columns import write_columns
 
 COPIED = ("conversations", "known", "tracks", "enrol")  # inputs that a folder needs to stand alone
 
@@ -43,23 +42,27 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
     write_sums(result.evidence, new)
-    safe, seating = is_safe(result.options), result.seating
+    _write_tables(result, new_tables(new, result.options))
+
+
+def _write_tables(result: Result, tables: NewTables) -> None:
+    seating = result.seating
     if result.listening is not None:
-        write_listening(result.listening, result.conversations, new, safe=safe)
-    write_columns(new / "assignments.csv", ASSIGNMENTS, result.assignment_columns(), safe=safe)
+        write_listening(result.listening, result.conversations, tables)
+    tables.columns("assignments", ASSIGNMENTS, result.assignment_columns())
     if result.solution is not None:
-        write_columns(new / "cliques.csv", CLIQUES, clique_columns(result.solution))
-        write_csv(new / "methods.csv", METHODS, method_rows(result.solution))
+        tables.columns("cliques", CLIQUES, clique_columns(result.solution))
+        tables.rows("methods", METHODS, method_rows(result.solution))
     if seating is not None:
-        write_columns(new / "presence.csv", PRESENCE, presence_columns(seating), safe=safe)
-        write_csv(new / "misfits.csv", MISFITS, result.misfits, safe=safe)
+        tables.columns("presence", PRESENCE, presence_columns(seating))
+        tables.rows("misfits", MISFITS, result.misfits)
     if result.naming is not None:
         rows = result.naming.candidates.rows(result.conversations)
-        write_csv(new / "candidates.csv", CANDIDATES, rows, safe=safe)
+        tables.rows("candidates", CANDIDATES, rows)
     if result.unknown is not None:
-        write_csv(new / "unknown.csv", UNKNOWN, result.unknown.rows, safe=safe)
-    for name, of_cue in cue_files(result.evidence, result.solution, seating).items():
-        write_csv(new / name, *of_cue, safe=safe)
+        tables.rows("unknown", UNKNOWN, result.unknown.rows)
+    for name, of_cue in cue_tables(result.evidence, result.solution, seating).items():
+        tables.rows(name, *of_cue)
 
 
 def _copies(result: Result, folder: Path) -> dict[str, bytes]:
@@ -83,6 +86,16 @@ def _write_scores(result: Result, folder: Path) -> None:
         write_json(folder / "calibration.json", result.calibration)
 
 
-def is_safe(options: Mapping[str, Any]) -> bool:
+def new_tables(folder: Path, options: Mapping[str, Any]) -> NewTables:
+    """How tables are written, by the options of a run."""
+    return NewTables(folder, options.get("tables", CSV), _is_safe(options))
+
+
+def kept_tables(folder: Path, run: Mapping[str, Any]) -> KeptTables:
+    """The tables of a folder, by its run.json."""
+    return KeptTables(folder, _is_safe(run["options"] or {}))
+
+
+def _is_safe(options: Mapping[str, Any]) -> bool:
     """Whether formulas are marked in the tables of a folder; older folders do not say."""
     return bool(options.get("safe_csv", False))

@@ -23,21 +23,22 @@ from spklink.options import options_json
 from spklink.partitions.items import Ints, Problem, make_items, make_problem
 from spklink.partitions.prior import read_prior
 from spklink.posterior.likelihood import Weight
+from spklink.result_tables import file_names
 from spklink.runs.folder import ANEW, RUN_FILE, make_folder
+from spklink.runs.folder_files import kept_tables, new_tables
 from spklink.runs.inputs import seen_from
 from spklink.runs.partition_result import COLUMNS, COUNT_COLUMNS, PAIR_COLUMNS, Partition
 from spklink.scores.files import read_pairs, write_scores
 from spklink.scores.needed import SideScores
 from spklink.settings import PartitionOptions
 from spklink.sound.listening import PROBLEMS, problem_rows
-from spklink.sound.speech_table import write_speech_table
+from spklink.sound.speech_table import COLUMNS as SIDES
+from spklink.sound.speech_table import speech_rows
 from spklink.tables import (
     aside,
     csv_bytes,
     read_cells,
-    without_marks,
     write_bytes,
-    write_csv,
     write_json,
 )
 
@@ -46,8 +47,8 @@ COMMAND = "partition"
 KEPT_PAIRS = "known_pairs.csv"
 FILES = (
     *("conversations.csv", "tracks.csv", KEPT_PAIRS, "llrs.npz", "scores.npz"),
-    *("calibration.json", "sides.csv", "problems.csv", "partition.csv", "pairs.csv"),
-    *("speakers.csv", "report.html", "timings.json"),
+    *("calibration.json", "report.html", "timings.json"),
+    *file_names("sides", "problems", "partition", "pairs", "speakers"),
 )
 RUN = {
     "spklink": str,
@@ -82,7 +83,7 @@ def write_partition(found: Partition, folder: Path) -> Path:
 
 
 def _write_files(found: Partition, new: Path, folder: Path) -> None:
-    table, safe = found.conversations, bool(found.options["safe_csv"])
+    table, tables = found.conversations, new_tables(new, found.options)
     content, pairs = found.inputs.table("conversations"), found.inputs.table("pairs")
     assert content is not None
     write_bytes(new / "conversations.csv", seen_from(content, folder))
@@ -97,11 +98,11 @@ def _write_files(found: Partition, new: Path, folder: Path) -> None:
     if found.calibration is not None:
         write_json(new / "calibration.json", found.calibration)
     if found.sound is not None:
-        write_speech_table(new / "sides.csv", table, found.sound.table(), safe=safe)
-        write_csv(new / "problems.csv", PROBLEMS, problem_rows(table, found.sound), safe=safe)
-    write_csv(new / "partition.csv", COLUMNS, found.rows(), safe=safe)
-    write_csv(new / "pairs.csv", PAIR_COLUMNS, found.pair_rows(), safe=safe)
-    write_csv(new / "speakers.csv", COUNT_COLUMNS, found.count_rows())
+        tables.rows("sides", SIDES, speech_rows(table, found.sound.table()))
+        tables.rows("problems", PROBLEMS, problem_rows(table, found.sound))
+    tables.rows("partition", COLUMNS, found.rows())
+    tables.rows("pairs", PAIR_COLUMNS, found.pair_rows())
+    tables.rows("speakers", COUNT_COLUMNS, found.count_rows())
 
 
 def _listed(found: Partition, scores: Floats) -> SideScores:
@@ -166,26 +167,24 @@ def read_partition(folder: str | PathLike[str]) -> Saved:
     tracks = folder / "tracks.csv"
     known = tracks if tracks.exists() else None
     table = read_without_lists(folder / "conversations.csv", known)
-    safe = bool(run["options"].get("safe_csv"))
-    read = without_marks if safe else Path
-    find = SideFinder(table)
+    kept, find = kept_tables(folder, run), SideFinder(table)
     names: dict[str, int] = {}
     label = np.full(len(table.sides), -1, np.int64)
     columns = {"conversation": str, "channel": str, "label": str}
-    for call, channel, name in read_cells(read(folder / "partition.csv"), columns):
+    for call, channel, name in read_cells(kept.table("partition"), columns):
         side = find(call, channel)
         if side < 0:
-            raise SpklinkError(f"{folder / 'partition.csv'}: {call!r} is in no table; {ANEW}")
+            raise SpklinkError(f"{kept.path('partition')}: {call!r} is in no table; {ANEW}")
         if name:
             label[side] = names.setdefault(name, len(names))
     kinds = dict.fromkeys(PAIR_COLUMNS[:4], str) | {"probability": float}
-    pairs = read_cells(read(folder / "pairs.csv"), kinds)
+    pairs = read_cells(kept.table("pairs"), kinds)
     one, two = (
         find.all_of([row[k] for row in pairs], [row[k + 1] for row in pairs]) for k in (0, 2)
     )
     if len(pairs) and min(one.min(), two.min()) < 0:
-        raise SpklinkError(f"{folder / 'pairs.csv'}: a side that is in no table; {ANEW}")
-    counts = read_cells(folder / "speakers.csv", {"speakers": int, "probability": float})
+        raise SpklinkError(f"{kept.path('pairs')}: a side that is in no table; {ANEW}")
+    counts = read_cells(kept.table("speakers"), {"speakers": int, "probability": float})
     chance = np.array([row[4] for row in pairs], np.float64)
     problem = _problem(folder, run, table, np.flatnonzero(label >= 0))
     numbers = [(int(row[0]), float(row[1])) for row in counts]

@@ -28,8 +28,9 @@ from spklink.partitions.solve import How, solve_partition
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
 from spklink.posterior.seating import STRANGER, Seating
+from spklink.result_tables import KeptTables
 from spklink.runs.names import Voices
-from spklink.tables import probability_text, read_cells, without_marks
+from spklink.tables import probability_text, read_cells
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -74,12 +75,11 @@ class Unknown:
 
 def earlier_labels(folder: Path | None) -> Earlier:
     """Those in a results folder, as far as it has any; a run must not fail for them."""
-    if folder is None or not (folder / "unknown.csv").is_file():
+    if folder is None or not KeptTables(folder).there("unknown"):
         return NOTHING_EARLIER
     run = read_json(folder / "run.json", {"result": ANYTHING, "options": ANYTHING}, "")
-    safe = bool((run["options"] or {}).get("safe_csv", False))
-    path = folder / "unknown.csv"
-    rows = read_cells(without_marks(path) if safe else path, dict(zip(UNKNOWN, KINDS, strict=True)))
+    kept = KeptTables(folder, bool((run["options"] or {}).get("safe_csv", False)))
+    rows = read_cells(kept.table("unknown"), dict(zip(UNKNOWN, KINDS, strict=True)))
     said = (run["result"] or {}).get("unknown") or {}
     numbers = [_number(row[0]) for row in rows]
     last = max([int(said.get("last", 0)), *numbers], default=0)

@@ -8,7 +8,6 @@ One watch at a time has a folder: a lock says so, which the system lifts when it
 
 from __future__ import annotations
 
-import csv
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from spklink.errors import SpklinkError
+from spklink.result_tables import KeptTables
 from spklink.runs.folder import make_folder
 from spklink.runs.link import link
 from spklink.runs.result import Result
@@ -25,6 +25,7 @@ from spklink.runs.stages import Stages
 from spklink.runs.watching import Seen, Watched
 from spklink.sound.files import stamp
 from spklink.sound.whole import Arrivals
+from spklink.tables import read_cells
 from spklink.words import counted
 
 LOCK = ".watch.lock"
@@ -185,14 +186,15 @@ def _bad(result: Result) -> dict[str, str]:
 
 def answers_in(folder: Path) -> Answers:
     """Who is where in a results folder; nothing where there are no whole results."""
-    path = folder / "assignments.csv"
-    if not path.exists() or not (folder / "run.json").exists():
+    kept = KeptTables(folder)
+    if not kept.there("assignments") or not (folder / "run.json").exists():
         return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        return {
-            (row["conversation"], row["channel"]): (row["speaker"], row["decision"])
-            for row in csv.DictReader(file)
-        }
+    wanted = dict.fromkeys(("conversation", "channel", "speaker", "decision"), str)
+    try:
+        rows = read_cells(kept.table("assignments"), wanted)
+    except SpklinkError:
+        return {}
+    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
 
 
 # --- one at a time --------------------------------------------------------------------------------

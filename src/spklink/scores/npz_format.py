@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from spklink.arrays import ranges
 from spklink.database.conversations import Conversations
-from spklink.database.links import find_links
 from spklink.database.sides import NO_TRACK, SideFinder, side_name
-from spklink.errors import SpklinkError
+from spklink.errors import Problems, SpklinkError
 from spklink.npz_files import BLOCK_BYTES, TEXT, Arrays, open_arrays
 from spklink.scores.files import CHUNK, Collector
 from spklink.scores.needed import SideScores, bounded, known_non_targets, no_score
@@ -36,7 +35,7 @@ def _take(arrays: Arrays, collector: Collector) -> None:
             f"needs arrays side_1, side_2, score or a matrix scores; found "
             f"{', '.join(sorted(arrays.names)[:10])}"
         )
-    side = _npz_sides(arrays, collector)
+    side = _npz_sides(arrays, collector.conversations, collector.problems)
     if {"side_1", "side_2", "score"} <= arrays.names:
         _add_triples(arrays, side, collector)
     else:
@@ -45,9 +44,8 @@ def _take(arrays: Arrays, collector: Collector) -> None:
 
 def read_pairs(path: Path, conversations: Conversations) -> SideScores:
     """All triples that `write_scores` wrote about these very conversations."""
-    collector = Collector(conversations, find_links(conversations))
     with open_arrays(path) as arrays:
-        side = _npz_sides(arrays, collector)
+        side = _npz_sides(arrays, conversations, Problems())
         if not np.array_equal(side, np.arange(len(conversations.sides))):
             raise SpklinkError("is about other conversations than conversations.csv")
         one, two = (_whole_numbers(arrays.whole(name)) for name in ("side_1", "side_2"))
@@ -61,7 +59,9 @@ def read_pairs(path: Path, conversations: Conversations) -> SideScores:
     return SideScores(one, two, score)
 
 
-def _npz_sides(arrays: Arrays, collector: Collector) -> NDArray[np.int64]:
+def _npz_sides(
+    arrays: Arrays, conversations: Conversations, problems: Problems
+) -> NDArray[np.int64]:
     """The side of each entry, negative for conversations that are not in the table."""
     for name in ("conversation", "channel"):
         if name not in arrays.names:
@@ -75,34 +75,35 @@ def _npz_sides(arrays: Arrays, collector: Collector) -> NDArray[np.int64]:
     count = len(lists[0])
     if count > MOST_SIDES:
         raise SpklinkError(f"lists {count} sides; at most {MOST_SIDES} are read")
-    find, side, begin = SideFinder(collector.conversations), np.empty(count, np.int64), 0
+    find, side, begin = SideFinder(conversations), np.empty(count, np.int64), 0
     width = max(one.dtype.itemsize for one in lists)
     step = max(1, min(CHUNK, BLOCK_BYTES // width))
     for names, channels in zip(*(one.blocks(step) for one in lists), strict=True):
-        pairs = zip(names, channels, strict=True)
-        found = np.array([find(str(c), str(ch)) for c, ch in pairs], np.int64)
+        found = find.all_of(*(list(map(str, one.tolist())) for one in (names, channels)))
         bad = np.flatnonzero(found == NO_TRACK)
         said = (
             f"side {begin + k}: channel {channels[k]}; a channel is {find.tracks()}" for k in bad
         )
-        collector.problems.take(said, len(bad))
+        problems.take(said, len(bad))
         side[begin : begin + len(found)] = found
         begin += len(found)
-    _refuse_twice(side, collector)
+    _refuse_twice(side, conversations, problems)
     return side
 
 
-def _refuse_twice(side: NDArray[np.int64], collector: Collector) -> None:
+def _refuse_twice(
+    side: NDArray[np.int64], conversations: Conversations, problems: Problems
+) -> None:
     value, count = np.unique(side[side >= 0], return_counts=True)
     repeated = value[count > 1]
 
     def said() -> Iterator[str]:
         for one in repeated:
             first, second = np.flatnonzero(side == one)[:2]
-            named = side_name(collector.conversations, int(one))
+            named = side_name(conversations, int(one))
             yield f"sides {first} and {second} are both {named}"
 
-    collector.problems.take(said(), len(repeated))
+    problems.take(said(), len(repeated))
 
 
 def _add_triples(arrays: Arrays, side: NDArray[np.int64], collector: Collector) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.sides import SideFinder
 from spklink.errors import Problems, problems_in
 from spklink.sound.speech import Framing
-from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
+from spklink.tables import Table, open_table, require_columns, wrong_length
 
 if TYPE_CHECKING:
     from spklink.sound.heard import Job
@@ -100,17 +99,8 @@ def kept_runs(job: Job, tracks: int) -> tuple[tuple[Runs, ...], tuple[float, ...
 # --- segments.csv ---------------------------------------------------------------------------------
 
 
-def write_speech_marks(
-    path: str | PathLike[str],
-    conversations: Conversations,
-    marks: SpeechMarks,
-    *,
-    safe: bool = False,
-) -> None:
-    write_csv(path, COLUMNS, _rows(conversations, marks), safe=safe)
-
-
-def _rows(conversations: Conversations, marks: SpeechMarks) -> Iterator[Sequence[Any]]:
+def mark_rows(conversations: Conversations, marks: SpeechMarks) -> Iterator[Sequence[Any]]:
+    """The rows of segments.csv."""
     sides = conversations.sides
     for side, m in enumerate(sides.conversation.tolist()):
         name, track = conversations.ids[m], int(sides.position[side]) + 1

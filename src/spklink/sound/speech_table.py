@@ -7,8 +7,9 @@ conversations are passed over.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.sides import SideFinder, side_name
 from spklink.errors import Problems, problems_in
-from spklink.tables import Table, open_table, require_columns, write_csv, wrong_length
+from spklink.tables import Table, open_table, require_columns, wrong_length
 
 COLUMNS = (*("conversation", "channel", "speech_seconds", "mark", "sha256", "recording_seconds"),)
 NAMED = 5  # sides without a row that are named; the rest are counted
@@ -42,13 +43,8 @@ class SpeechTable:
         return np.array([not mark for mark in self.marks], np.bool_)
 
 
-def write_speech_table(
-    path: str | PathLike[str],
-    conversations: Conversations,
-    table: SpeechTable,
-    *,
-    safe: bool = False,
-) -> None:
+def speech_rows(conversations: Conversations, table: SpeechTable) -> Iterator[Sequence[Any]]:
+    """The rows of sides.csv."""
     sides = conversations.sides
     names = (conversations.ids[m] for m in sides.conversation)
     tracks = (sides.position + 1).tolist()
@@ -57,8 +53,7 @@ def write_speech_table(
         ("" if np.isnan(value) else f"{value:.2f}" for value in values)
         for values in (table.seconds, lengths)
     )
-    rows = zip(names, tracks, spoken, table.marks, table.sha256, long, strict=True)
-    write_csv(path, COLUMNS, rows, safe=safe)
+    return zip(names, tracks, spoken, table.marks, table.sha256, long, strict=True)
 
 
 def read_speech_table(

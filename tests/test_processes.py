@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from spklink import SpklinkError
-from spklink.processes import Died, in_processes, interrupts_held
+from spklink.processes import Died, Named, ahead, in_processes, interrupts_held, waiting
 
 posix = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 
@@ -97,6 +98,38 @@ def test_the_matrix_library_of_a_helper_has_one_thread():
 def test_results_in_order():
     assert list(in_processes(squared, range(40), 3)) == [x * x for x in range(40)]
     assert list(in_processes(squared, [], 3)) == []
+
+
+def who(_: int) -> int:
+    time.sleep(0.05)
+    return os.getpid()
+
+
+def test_helpers_started_ahead_do_the_work_and_those_too_many_go():
+    before = {child.pid for child in multiprocessing.active_children()}
+    ahead(Named(who.__module__, who.__name__, ("fractions",)), 3)
+    started = {child.pid for child in multiprocessing.active_children()} - before
+    assert (len(started), waiting(who), waiting(squared)) == (3, 3, 0)
+    with closing(in_processes(who, range(8), 2)) as found:
+        first = next(found)
+        assert len({child.pid for child in multiprocessing.active_children()} - before) == 2
+        pids = {first, *found}
+    assert pids <= started
+    assert waiting(who) == 0
+    assert gone_within([pid for pid in started if pid is not None], 5.0)
+
+
+@posix
+def test_helpers_that_died_before_their_work_are_made_up_for():
+    ahead(Named(squared.__module__, squared.__name__), 2)
+    for child in multiprocessing.active_children():
+        child.kill()
+    assert list(in_processes(squared, range(10), 2)) == [x * x for x in range(10)]
+
+
+def test_helpers_that_cannot_import_what_they_need_are_made_up_for():
+    ahead(Named(squared.__module__, squared.__name__, ("no_such_module",)), 2)
+    assert list(in_processes(squared, range(4), 2)) == [0, 1, 4, 9]
 
 
 def test_errors_come_in_order_too():

@@ -5,6 +5,9 @@ is handed one item at a time, so that the item is known if it dies (a decoder cr
 full). That item is tried once more, in a fresh process and with no other at work; if that dies too,
 its result is a `Died`, and all other items are still worked on.
 
+A helper takes most of a second to start and to import what it needs. Where it is known that there
+will be work, helpers can be started `ahead` of it, while this process does something else.
+
 Helpers leave Ctrl-C to their parent, which kills them however it leaves. A thread in each waits for
 the end of the parent, so that nothing is left behind where it was killed itself.
 """
@@ -17,10 +20,11 @@ import pickle
 import signal
 import threading
 import traceback
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from types import FrameType
 from typing import Any, Generic, TypeVar
@@ -57,6 +61,8 @@ def in_processes(
     helpers of their own."""
     fitting = now().at_once(min(count, MOST), HELPER * GB)
     crew = _Crew(work, items, fitting, main, parents)
+    if not main and not parents:
+        crew.join(_AHEAD.pop(_name_of(work), []))
     try:
         for index in range(len(items)):
             good, value = crew.outcome(index)
@@ -67,10 +73,51 @@ def in_processes(
         crew.end()
 
 
+# --- ahead of their work --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Named:
+    """A function by its name and what else it needs, imported where it is unpickled only."""
+
+    module: str
+    name: str
+    needed: tuple[str, ...] = ()  # modules
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _imported, (self.module, self.name, self.needed)
+
+
+def _imported(module: str, name: str, needed: tuple[str, ...]) -> Any:
+    for one in needed:
+        import_module(one)
+    return getattr(import_module(module), name)
+
+
+def ahead(work: Named, count: int) -> None:
+    """Start so many helpers for work that `in_processes` will be asked for by this name. Those that
+    never are end with this process."""
+    with suppress(OSError):  # then they are started when they are needed, or it is said why not
+        for _ in range(count):
+            _AHEAD[work.module, work.name].append(_Helper(work, main=False, parent=False))
+
+
+def waiting(work: Callable[..., Any]) -> int:
+    """How many helpers were started ahead of this work."""
+    return len(_AHEAD.get(_name_of(work), []))
+
+
+def _name_of(work: Any) -> tuple[str, str]:
+    return getattr(work, "__module__", ""), getattr(work, "__qualname__", "")
+
+
+# --- helpers, seen from their parent --------------------------------------------------------------
+
+
 class _Helper:
     """A process, and the index of the item it is at."""
 
-    def __init__(self, work: Callable[[Any], Any], main: bool, parent: bool) -> None:
+    def __init__(self, work: Callable[[Any], Any] | Named, main: bool, parent: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self.index, self.ready = -1, False
         self.pipe, theirs = context.Pipe()
@@ -98,6 +145,9 @@ class _Helper:
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
 
+_AHEAD: defaultdict[tuple[str, str], list[_Helper]] = defaultdict(list)  # by the name of the work
+
+
 class _Crew(Generic[Item, Result]):
     """All helpers, what they are at, and what they have found."""
 
@@ -118,6 +168,13 @@ class _Crew(Generic[Item, Result]):
         self.busy: dict[Any, _Helper] = {}  # by their pipes
         self.done: dict[int, tuple[bool, Any]] = {}
         self.failed_starts = 0
+
+    def join(self, helpers: list[_Helper]) -> None:
+        """Take on helpers that are there already; those that are too many go."""
+        self.idle += helpers[: self.count]
+        for helper in helpers[self.count :]:
+            helper.process.kill()
+            helper.end()
 
     def outcome(self, index: int) -> tuple[bool, Any]:
         """Whether work on an item went well, and its result or error."""

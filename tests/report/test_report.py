@@ -12,9 +12,13 @@ import pytest
 import soundfile
 
 from made_reports import HOSTILE, LONG, Page, numbers_of, page_of, results_of, write_table
+from spklink.cli.ahead import DRAW
 from spklink.database.labels import read_key
+from spklink.processes import ahead, waiting
 from spklink.report.cells import percent
-from spklink.report.graphs import layout, size_classes
+from spklink.report.figures import draw, draw_all
+from spklink.report.graphs import size_classes
+from spklink.report.layout import layout
 from spklink.report.page import embedded, render
 from spklink.report.write import write_report
 from spklink.runs.assign import assign
@@ -55,6 +59,16 @@ def test_numbers_agree_with_evaluate(keyed, run):
         assert float(cells[1]) == pytest.approx(row["resolvable_bits"], abs=5.1e-5)
         if row["scale_ratio"] is not None:
             assert float(cells[5]) == pytest.approx(row["scale_ratio"], abs=5.1e-3)
+
+
+def test_painters_started_ahead_draw_the_same_bytes(keyed):
+    numbers = numbers_of(keyed)
+    alone = draw_all(numbers)
+    ahead(DRAW, 1)
+    assert waiting(draw) == 1
+    assert draw_all(numbers) == alone
+    assert waiting(draw) == 0
+    assert len(alone) > 2
 
 
 def test_the_paper_stands_beside_our_values(keyed):

@@ -109,11 +109,11 @@ def logistic(given: Regression, theta: Floats) -> Floats:
     now = cost_at(theta)
     for _ in range(NEWTON_STEPS):
         step = _newton_step(given, theta)
-        length = 1.0
-        while length > SHORTEST_STEP and cost_at(theta - length * step) > now:
+        length, before, now = 1.0, now, cost_at(theta - step)
+        while length > SHORTEST_STEP and now > before:
             length /= 2.0
-        before, theta = now, theta - length * step
-        now = cost_at(theta)
+            now = cost_at(theta - length * step)
+        theta = theta - length * step
         if before - now <= LEAST_GAIN:
             break
     return theta

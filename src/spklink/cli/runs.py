@@ -71,6 +71,10 @@ def link(
 ) -> int:
     """Listen to all calls and find who is on which channel."""
     check_folder(out)
+    from spklink.cli.ahead import start_listeners, start_painters
+
+    if table is not None:
+        start_listeners(table, out, options)
     from spklink.cli import measures, show, summaries
     from spklink.cli.asking import asked_table
     from spklink.runs.link import link as run
@@ -78,6 +82,7 @@ def link(
     table, options = _with_corpus(table, corpus, component, out, options)
     people, options = asked_table(table, options)
     with show.stages_on_stderr() as stages:
+        start_painters(stages, options)
         found = run(people, out, stages=stages, **options)
         key = found.inputs.table("key")  # as it was read: it may have come through a pipe
         measured = None

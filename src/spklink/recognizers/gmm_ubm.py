@@ -67,6 +67,9 @@ LITTLE = 400_000
 # is less than half of these. A choice: twelve and two told speakers apart as well, but left more
 # bits in small cliques carved from real calls (examples/carved_tables.py).
 EARLY, LAST = 5, 5
+# Frames a Gaussian, of 256 or more, that are learned from at most. Neighbouring frames say much the
+# same: with twice as many, voices are told apart no better (examples/training_rounds.py).
+LEARNED_FROM, FEWEST_GAUSSIANS = 1200, 256
 PAPER = Preset(1024, relevance=16.0, score="dot", front_end=CEPSTRA["paper"])
 DEFAULT = Preset(256, 0.25, "cosine", front_end=CEPSTRA["default"], trainings=8)
 PRESETS = {"default": DEFAULT, "paper": PAPER}
@@ -109,7 +112,7 @@ class GmmUbm:
         return {
             name: getattr(self.preset, name)
             for name in ("components", "relevance", "score", "iterations", "trainings")
-        } | {"early": [EARLY_FRAMES, EARLY, LAST]}
+        } | {"early": [EARLY_FRAMES, EARLY, LAST], "frames": [LEARNED_FROM, MOST_FRAMES]}
 
     def learn(
         self,
@@ -122,7 +125,8 @@ class GmmUbm:
     ) -> GmmUbm:
         """With mixtures of all frames; the mean follows once the sides have vectors."""
         frames = sum(len(block) for block in blocks())
-        early, last = self._rounds(min(frames, MOST_FRAMES))
+        most = min(MOST_FRAMES, LEARNED_FROM * max(self.preset.components, FEWEST_GAUSSIANS))
+        early, last = self._rounds(min(frames, most))
         count = max(1, min(self.preset.trainings, LITTLE // max(frames, 1)))
 
         def trained(start: int) -> Mixture:
@@ -136,6 +140,7 @@ class GmmUbm:
                 seed=[seed, start] if start else seed,
                 iterations=last,
                 early=early,
+                max_frames=most,
                 hands=hands or Here(threads),
                 progress=told,
             )

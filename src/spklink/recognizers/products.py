@@ -31,7 +31,7 @@ Operand = tuple[Singles, ...]
 Mask = NDArray[np.bool_]
 Cut = tuple[slice, slice]
 
-TILE_SIDES = 1024
+TILE_SIDES = 512  # few enough that some hundred calls keep two cores busy
 TABLES = 4  # of the sides of a tile that a thread may hold: rows and columns, as they are and made
 MEAN_ROWS = 256  # vectors read at a time
 TILE_SPEED, PAIR_SPEED = 2e10, 1e9  # multiplications a second of one core, roughly

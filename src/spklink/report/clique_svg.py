@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from spklink.report.graphs import Drawing, in_order, layout
+from spklink.report.layout import Drawing, in_order, layout
 from spklink.words import counted, isolated, readable
 
 # A class of drawings goes up to so many conversations or half as many speakers: its name, width and

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spklink.report.graphs import in_order, layout
+from spklink.report.layout import in_order, layout
 from spklink.report.plots import INK, KIND_COLOURS, Figure, Numbers
 
 

@@ -8,10 +8,14 @@ their own.
 from __future__ import annotations
 
 import io
+import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import lru_cache
 from typing import Any
 
+from spklink.processes import Died, in_processes, waiting
 from spklink.report import database_plot, plots
 from spklink.report.plots import (
     AMBER,
@@ -59,22 +63,58 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def draw_all(numbers: Numbers) -> dict[str, tuple[str, bytes]]:
-    """Name → (SVG text, PDF bytes) of every figure for which there are numbers."""
+Drawn = tuple[str, bytes]  # SVG text, PDF bytes
+
+
+def draw_all(numbers: Numbers) -> dict[str, Drawn]:
+    """Name → (SVG text, PDF bytes) of every figure for which there are numbers, by helpers where
+    some were started ahead: to load what draws takes as long as to draw."""
+    drawn = {}
+    for name, one in zip(FIGURES, _painted(numbers), strict=True):
+        mine = _drawn(name, numbers) if isinstance(one, Died) else one
+        if mine is not None:
+            drawn[name] = mine
+    return drawn
+
+
+def _painted(numbers: Numbers) -> Iterator[Drawn | Died | None]:
+    """All figures in their order, by whoever is there."""
+    painters = waiting(draw)
+    if not painters:
+        yield from (_drawn(name, numbers) for name in FIGURES)
+        return
+    data = pickle.dumps(numbers)
+    with closing(in_processes(draw, [(name, data) for name in FIGURES], painters)) as found:
+        yield from found
+
+
+def draw(item: tuple[str, bytes]) -> Drawn | None:
+    """In a helper: one figure."""
+    name, data = item
+    return _drawn(name, _read(data))
+
+
+@lru_cache(maxsize=1)
+def _read(data: bytes) -> Numbers:
+    numbers: Numbers = pickle.loads(data)
+    return numbers
+
+
+def _drawn(name: str, numbers: Numbers) -> Drawn | None:
+    """A figure; None where there is nothing to draw."""
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 
-    drawn = {}
+    paint, size = FIGURES[name]
     with matplotlib.rc_context():
         matplotlib.rcParams.update(matplotlib.rcParamsDefault)  # not what a user's file says
         matplotlib.rcParams.update(STYLE)
-        for name, (draw, size) in FIGURES.items():
-            figure = Canvas(figsize=size)
-            if draw(figure, numbers):
-                figure.draw_without_rendering()  # sets the margins, once for both files
-                figure.set_layout_engine("none")
-                drawn[name] = svg_of(figure), _pdf(figure)
-    return drawn
+        figure = Canvas(figsize=size)
+        if not paint(figure, numbers):
+            return None
+        figure.draw_without_rendering()  # sets the margins, once for both files
+        figure.set_layout_engine("none")
+        return svg_of(figure), _pdf(figure)
 
 
 def svg_of(figure: Figure) -> str:

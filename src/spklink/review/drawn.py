@@ -11,7 +11,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from spklink.database.lists import OTHERS
-from spklink.report.graphs import layout
+from spklink.report.layout import layout
 from spklink.review.progress import Progress
 from spklink.review.views import Graph, Node
 from spklink.words import counted, isolated, readable

@@ -168,11 +168,14 @@ class Scorer:
         table, usable = self.conversations, self.sound.usable
         rng = np.random.default_rng([self.seed, 1])
         others = known_non_targets(table, rng, usable, self.sound.order)
+        needed = needed_sides(links, table.sides)
+        both = (np.concatenate([one, two]) for one, two in zip(needed, others, strict=True))
+        scores = self(*both)  # at once: they lie in the same tiles
         return make_pairs(
             table,
             links,
-            self(*needed_sides(links, table.sides)),
-            SideScores(*others, self(*others)),
+            scores[: len(needed[0])],
+            SideScores(*others, scores[len(needed[0]) :]),
             seconds=self.sound.known_seconds(),
             usable=usable,
         )

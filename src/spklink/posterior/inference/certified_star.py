@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +29,7 @@ from spklink.posterior.inference.certified_moves import (
 )
 from spklink.posterior.inference.flips import EPSILON, rounding
 from spklink.posterior.inference.network import Network, slots_of
+from spklink.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -225,26 +225,8 @@ def _entropy(
     return min(ends) - slop * size, most + slop * size
 
 
-@nb.njit(cache=True, nogil=True)
-def _third(factor, weight):  # type: ignore[no-untyped-def]
+def _third(factor: Floats, weight: Floats) -> Floats:
     """(m, m) sum over a third move of its weight and its factors with both."""
-    m = len(weight)
-    third = np.zeros((m, m))
-    scaled = np.empty(m)
-    for p in range(m):
-        row = third[p]
-        for t in range(m):
-            scaled[t] = weight[t] * factor[p, t]
-        t = 0
-        while t < m:  # four at a time: one pass over the row for each four
-            s0, f0 = scaled[t], factor[t]
-            s1, f1 = (scaled[t + 1], factor[t + 1]) if t + 1 < m else (0.0, f0)
-            s2, f2 = (scaled[t + 2], factor[t + 2]) if t + 2 < m else (0.0, f0)
-            s3, f3 = (scaled[t + 3], factor[t + 3]) if t + 3 < m else (0.0, f0)
-            for q in range(p + 1, m):
-                row[q] += (s0 * f0[q] + s1 * f1[q]) + (s2 * f2[q] + s3 * f3[q])
-            t += 4
-    for p in range(m):
-        for q in range(p):
-            third[p, q] = third[q, p]
-    return third
+    scaled = factor * np.sqrt(weight)
+    with one_blas_thread():  # the same bytes whoever asks
+        return np.asarray(scaled @ scaled.T)

@@ -114,7 +114,7 @@ def linked(
     from spklink.runs.stages import peak_memory
 
     if longest is not None:  # the same calibration for both: a straight line
-        frequent.LONGEST, frequent.MOST_LINKS = longest, 1 << 40
+        frequent.LONGEST, frequent.MOST_LINKS, frequent.SHARE = longest, 1 << 40, 1.0
     start = time.perf_counter()
     options = {} if lists else {"list_errors": 0.0}
     found = spklink.link(table, embeddings=vectors, kind="lr", budget_gb=16.0, **options)
@@ -271,7 +271,7 @@ def both(calls: int, mu: float) -> None:
     from spklink.posterior.posterior import Options, solve
     from spklink.posterior.summed import loosened
     from spklink.recognizers.products import Cosine
-    from spklink.recognizers.sums import compared_by, pair_ratios
+    from spklink.recognizers.sums import compared_by, table_of_ratios
     from spklink.scores.needed import no_side_scores
     from spklink.tables import read_table
 
@@ -303,7 +303,9 @@ def both(calls: int, mu: float) -> None:
     slack = certify(summed, line, Weight(), settled.solution, piece, 60.0)
     ours, middle = loosened(settled.solution, slack), time.perf_counter()
     links = find_links(table)
-    llr = pair_ratios(how, side_line(line, None, len(flat)), *needed_sides(links, table.sides))
+    every, each = np.arange(len(flat)), np.ones(len(flat), bool)
+    ratios = table_of_ratios(how, side_line(line, None, len(flat)), every, each)
+    llr = ratios(slice(0, len(flat)))[needed_sides(links, table.sides)].astype(np.float64)
     theirs = solve(build_model(table, find_cliques(table), links, llr))
     end, apart = time.perf_counter(), np.abs(ours.exchanged - theirs.exchanged)
     inside = (ours.exchanged_low <= theirs.exchanged_high + 1e-9) & (

@@ -3,7 +3,7 @@
 python benchmarks/frequent.py star [SIZE ...]      one person in 1,000, 5,000, 50,000 calls
 python benchmarks/frequent.py lists [SIZE ...]     the same where lists may be wrong (the default)
 python benchmarks/frequent.py listed [SIZE ...]    sums against all pairs listed, 300 to 3,000 calls
-python benchmarks/frequent.py seeds [SIZE ...]     wrong calls against expected ones, ten stars each
+python benchmarks/frequent.py seeds [SIZE ...]     wrong calls against expected ones, six stars each
 python benchmarks/frequent.py real CALLS KEY MODEL.onnx [SIZE ...]   stars of real voices
 python benchmarks/frequent.py centre [SIZE ...]    call centres of 1,000 to 1,000,000 calls
 
@@ -86,7 +86,13 @@ def real_star(voices: Path, calls: int, rng: np.random.Generator) -> tuple[np.nd
 
 
 def measure(
-    what: str, calls: int, mu: float, longest: int | None, voices: Path | None, seed: int = 0
+    what: str,
+    calls: int,
+    mu: float,
+    longest: int | None,
+    voices: Path | None,
+    seed: int = 0,
+    book: bool = False,
 ) -> None:
     """One run in this process; prints what it found as JSON."""
     rng = np.random.default_rng([calls, int(100 * mu), *([seed] if seed else [])])
@@ -103,25 +109,31 @@ def measure(
             pairs = zip(one.tolist(), two.tolist(), strict=True)
             file.writelines(f"c{m},p{a};p{b}\n" for m, (a, b) in enumerate(pairs))
         rows = vectors.reshape(-1, vectors.shape[2])
-        print(json.dumps(linked(table, rows, truth, longest, lists)))
+        options = {} if lists else {"list_errors": 0.0}
+        if book:  # how much calls of one person tell together, as these voices were made
+            options |= {"weight": "book", "beta": variance_ratio(mu, width)}
+        print(json.dumps(linked(table, rows, truth, longest, options)))
 
 
 def linked(
-    table: Path, vectors: np.ndarray, truth: np.ndarray, longest: int | None, lists: bool
+    table: Path,
+    vectors: np.ndarray,
+    truth: np.ndarray,
+    longest: int | None,
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     import spklink
     from spklink.database import frequent
     from spklink.runs.stages import peak_memory
 
     if longest is not None:  # the same calibration for both: a straight line
-        frequent.LONGEST, frequent.MOST_LINKS = longest, 1 << 40
+        frequent.LONGEST, frequent.MOST_LINKS, frequent.SHARE = longest, 1 << 40, 1.0
     start = time.perf_counter()
-    options = {} if lists else {"list_errors": 0.0}
     found = spklink.link(table, embeddings=vectors, kind="lr", budget_gb=16.0, **options)
     spent, posterior = time.perf_counter() - start, found.posterior
     chance, low, _ = posterior.confidence()
     wrong, certainty = posterior.best != truth, posterior.certainty[0]
-    if lists:
+    if "list_errors" not in options:
         sure = found.seating.confidence
         chance, low, certainty = sure.chance, sure.low, found.seating.certainty[0]
         wrong = found.seating.entry != (np.stack([truth, 1 - truth], 1) + entries(truth)).ravel()
@@ -179,14 +191,13 @@ def lists(sizes: list[int]) -> None:
 def seeds(sizes: list[int]) -> None:
     """Whether as many are wrong as probabilities say."""
     rows = []
-    for n in sizes or (300, 1000):
-        for mu in (1.0, *MUS):
-            each = [run("star", n, mu, "-", "-", seed) for seed in range(1, 11)]
-            wrong, told = ([one[name] for one in each] for name in ("wrong", "expected"))
-            rows.append(
-                (f"{n:,}", mu, sum(wrong), f"{sum(told):.2f}", f"{min(wrong)}-{max(wrong)}")
-            )
-    show("ten stars each", ["calls", "mu", "wrong", "expected", "least and most"], rows)
+    for n in sizes or [1000]:
+        for mu in (0.5, 1.0, 2.0):
+            for weight in ("paper", "book"):
+                each = [run("star", n, mu, "-", "-", seed, weight) for seed in range(1, 7)]
+                wrong, told = (sum(one[name] for one in each) for name in ("wrong", "expected"))
+                rows.append((f"{n:,}", mu, weight, wrong, f"{told:.2f}"))
+    show("six stars each", ["calls", "mu", "weight", "wrong", "expected"], rows)
 
 
 def real(calls: str, key: str, model: str, sizes: list[int]) -> None:
@@ -271,7 +282,7 @@ def both(calls: int, mu: float) -> None:
     from spklink.posterior.posterior import Options, solve
     from spklink.posterior.summed import loosened
     from spklink.recognizers.products import Cosine
-    from spklink.recognizers.sums import compared_by, pair_ratios
+    from spklink.recognizers.sums import compared_by, table_of_ratios
     from spklink.scores.needed import no_side_scores
     from spklink.tables import read_table
 
@@ -303,7 +314,9 @@ def both(calls: int, mu: float) -> None:
     slack = certify(summed, line, Weight(), settled.solution, piece, 60.0)
     ours, middle = loosened(settled.solution, slack), time.perf_counter()
     links = find_links(table)
-    llr = pair_ratios(how, side_line(line, None, len(flat)), *needed_sides(links, table.sides))
+    every, each = np.arange(len(flat)), np.ones(len(flat), bool)
+    ratios = table_of_ratios(how, side_line(line, None, len(flat)), every, each)
+    llr = ratios(slice(0, len(flat)))[needed_sides(links, table.sides)].astype(np.float64)
     theirs = solve(build_model(table, find_cliques(table), links, llr))
     end, apart = time.perf_counter(), np.abs(ours.exchanged - theirs.exchanged)
     inside = (ours.exchanged_low <= theirs.exchanged_high + 1e-9) & (
@@ -339,7 +352,8 @@ def main(words: list[str]) -> None:
             return
         voices = Path(more[1]) if len(more) > 1 and more[1] != "-" else None
         seed = int(more[2]) if len(more) > 2 else 0
-        measure(shape, int(calls), float(mu), longest, voices, seed)
+        book = more[3:] == ["book"]
+        measure(shape, int(calls), float(mu), longest, voices, seed, book)
     elif what == "real":
         real(*rest[:3], [int(n) for n in rest[3:]])
     else:

@@ -45,33 +45,50 @@ JITTER = 1e-7  # of the trace, added to what has to be positive: it only widens
 
 def by_norms(voice: Voice) -> Spread:
     """From the lengths of the vectors of a person's sides."""
+    w, more, found = voice.weight, 1.0 + ROUNDING, _measured(voice)
+    there = found.change
+    longest = np.where(there, found.length, 0.0).max(axis=1)
+    row = more * w * np.sqrt(there.sum() * np.where(there, found.energy, 0.0).max(axis=1))
+    least = np.where(there, w * found.own, np.inf).min(axis=1)
+    least = np.where(there.any(axis=1), least, 0.0)
+    together = more * w * found.top - least + ROUNDING * np.abs(least)
+    pair = more * w * longest * longest.max()
+    reach, energy = found.length.max(axis=1), found.energy.max(axis=1)
+    total = np.concatenate([[0.0], np.cumsum(-np.sort(-longest))])
+
+    def of(count: int) -> Floats:
+        by_length = reach * total[min(count, len(voice))]
+        return np.asarray(more * w * np.minimum(by_length, np.sqrt(count * energy)))
+
+    return Spread(pair, row, together, of)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Differences between the vectors of two places in every conversation, (n, ways) each."""
+
+    change: NDArray[np.bool_]  # one of the two is the best
+    length: Floats
+    own: Floats  # d S d
+    energy: Floats  # d S Q S d
+    top: float  # largest eigenvalue of the products of changes
+
+
+def _measured(voice: Voice) -> _Measured:
     vectors, sign = signed_vectors(voice)
     ways = list(combinations(range(int(np.diff(voice.start).max()) + voice.nowhere), 2))
-    size, w, more = len(voice), voice.weight, 1.0 + ROUNDING
-    changes, blocks = _changes(voice, ways), [slice(k, k + BLOCK) for k in range(0, size, BLOCK)]
-    length, own, energy = np.zeros((3, size, len(ways)))
+    changes = _changes(voice, ways)
+    blocks = [slice(k, k + BLOCK) for k in range(0, len(voice), BLOCK)]
+    length, own, energy = np.zeros((3, len(voice), len(ways)))
     products = _Products.none(len(sign), int(np.abs(changes).sum(axis=1).max()))
     for part in blocks:
         gap = _gaps(vectors, voice, part, ways)
-        length[part], own[part] = np.linalg.norm(gap, axis=2), w * (gap**2 @ sign)
+        length[part], own[part] = np.linalg.norm(gap, axis=2), gap**2 @ sign
         products = products.and_of(gap * changes[part, :, None])
     turned = (sign[:, None] * _root(products.every())).astype(np.float32)
     for part in blocks:
         energy[part] = ((_gaps(vectors, voice, part, ways) @ turned) ** 2).sum(axis=2)
-    there = changes != 0
-    longest = np.where(there, length, 0.0).max(axis=1)
-    row = more * w * np.sqrt(there.sum() * np.where(there, energy, 0.0).max(axis=1))
-    least = np.where(there.any(axis=1), np.where(there, own, np.inf).min(axis=1), 0.0)
-    together = more * w * products.top(sign) - least + ROUNDING * np.abs(least)
-    pair = more * w * longest * longest.max()
-    reach, energy = length.max(axis=1), energy.max(axis=1)
-    total = np.concatenate([[0.0], np.cumsum(-np.sort(-longest))])
-
-    def of(count: int) -> Floats:
-        by_length = reach * total[min(count, size)]
-        return np.asarray(more * w * np.minimum(by_length, np.sqrt(count * energy)))
-
-    return Spread(pair, row, together, of)
+    return _Measured(changes != 0.0, length, own, energy, products.top(sign))
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,8 @@ def _back(what: str, folder: Path) -> None:
 
     results = folder / "results"
     if what == "assign":
-        spklink.assign(folder / "conversations.csv", folder / "scores.npz", results)
+        given = folder / "conversations.csv", folder / "scores.npz", results
+        spklink.assign(*given, budget_gb=16.0)
     elif what == "evaluate":
         spklink.evaluate(spklink.load(results), folder / "key.csv")
     elif what == "report":

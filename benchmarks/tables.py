@@ -6,7 +6,8 @@ The table: as many calls as are asked for, a thousand to an agent, customers by 
 (0.7 of them to a call), half of the recordings of the first folder there. `names` is `check` once
 more with names of people in letters instead of numbers; `results` writes assignments of every call
 with as many different probabilities, by columns, as Parquet and row by row, and reads them with
-pandas; `peers` reads the table with
+pandas; `back` makes a results folder of calls in rings of four by given scores, and reads it by
+evaluate, report and export; `peers` reads the table with
 pyarrow and, where it is installed, polars. Times are wall-clock from least to most, in a process
 that starts anew each time; memory is its peak. Seconds of the processor tell more where others
 work on the same machine.
@@ -111,6 +112,8 @@ def part(what: str, table: Path) -> None:
         _scores(table)
     elif what == "pandas":
         found["rows"] = _read(table)
+    elif what in BACK:
+        _back(what, table)
     else:
         found["bytes"] = _results(table, what)
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -137,6 +140,60 @@ def made_scores(folder: Path, rows: int) -> Path:
         for a, b, score in zip(one, two, rng.normal(size=rows).tolist(), strict=True):
             file.write(f"call{a:07},{1 + a % 2},call{b:07},{1 + b % 2},{score}\n")
     return path
+
+
+BACK = ("assign", "evaluate", "report", "export")
+
+
+def made_rings(folder: Path, calls: int) -> Path:
+    """Calls in rings of four people, their scores, the truth, and when everybody speaks."""
+    rng, first = np.random.default_rng(0), np.arange(calls // 4 * 4)
+    after = first // 4 * 4 + (first + 1) % 4
+    folder.mkdir()
+    with (folder / "conversations.csv").open("w") as file:
+        file.write("conversation,participants\n")
+        pairs = zip(first.tolist(), after.tolist(), strict=True)
+        file.writelines(f"c{m},p{a};p{b}\n" for m, (a, b) in enumerate(pairs))
+    bit = rng.integers(0, 2, len(first))
+    with (folder / "key.csv").open("w") as file, (folder / "segments.csv").open("w") as times:
+        file.write("conversation,channel,speaker\n")
+        times.write("conversation,channel,start,end\n")
+        for m, (a, b, turned) in enumerate(
+            zip(first.tolist(), after.tolist(), bit.tolist(), strict=True)
+        ):
+            one, two = (b, a) if turned else (a, b)
+            file.write(f"c{m},1,p{one}\nc{m},2,p{two}\n")
+            times.write(f"c{m},1,0,5\nc{m},2,5,9\n")
+    # The second person of a call is the first of the next one.
+    side_1 = np.repeat(2 * first, 4) + np.tile([0, 0, 1, 1], len(first))
+    side_2 = np.repeat(2 * after, 4) + np.tile([0, 1, 0, 1], len(first))
+    same = (side_1 == np.repeat(2 * first + 1 - bit, 4)) & (
+        side_2 == np.repeat(2 * after + bit[after], 4)
+    )
+    np.savez(
+        folder / "scores.npz",
+        conversation=np.repeat([f"c{m}" for m in range(len(first))], 2),
+        channel=np.tile(np.array([1, 2], np.int8), len(first)),
+        **{"side_1": side_1.astype(np.int32), "side_2": side_2.astype(np.int32)},
+        score=np.where(same, 4.36, -4.36) + np.sqrt(2 * 4.36) * rng.normal(size=len(same)),
+    )
+    return folder
+
+
+def _back(what: str, folder: Path) -> None:
+    import spklink
+    from spklink.report.write import write_report
+
+    results = folder / "results"
+    if what == "assign":
+        given = folder / "conversations.csv", folder / "scores.npz", results
+        spklink.assign(*given, budget_gb=16.0)
+    elif what == "evaluate":
+        spklink.evaluate(spklink.load(results), folder / "key.csv")
+    elif what == "report":
+        write_report(results)
+    elif what == "export":
+        spklink.export(results, folder / "out", "rttm", segments=folder / "segments.csv")
 
 
 def _read(path: Path) -> int:
@@ -187,7 +244,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=2_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    every = ("check", "names", "scores", "results", "peers")
+    every = ("check", "names", "scores", "results", "back", "peers")
     parser.add_argument("--what", nargs="+", choices=every, default=every)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     given, rest = parser.parse_known_args()
@@ -214,6 +271,9 @@ def main() -> None:
             for ending in ("csv", "parquet"):
                 file = str(folder / f"assignments.{ending}")
                 asked.append((f"read by pandas, {ending}", spoken("pandas", file)))
+        if "back" in given.what:
+            rings = str(made_rings(folder / "rings", given.calls))
+            asked += [(f"{one}, {given.calls:,} calls", spoken(one, rings)) for one in BACK]
         if "peers" in given.what:
             asked.append(("the table by pyarrow alone", spoken("pyarrow", str(table))))
             try:

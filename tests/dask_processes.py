@@ -44,7 +44,7 @@ def dask_processes(
     more = {
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
         "DASK_TEMPORARY_DIRECTORY": str(folder),
-        "PYTHONPATH": str(HERE),
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent / "src")]),
     }
     common = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0", *words]
     log = (folder / "log").open("wb")

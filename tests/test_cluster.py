@@ -28,8 +28,13 @@ from spklink import cluster as module
 from spklink.cluster import check_address, joined
 from spklink.cluster_flight import AHEAD, Flight, Pace
 from spklink.cluster_tasks import Run
-from spklink.hands import Held, Here
+from spklink.database.conversations import make_conversations
+from spklink.database.links import find_links
+from spklink.hands import ALONE, Held, Here
+from spklink.posterior.inference.plan import Budget
 from spklink.posterior.posterior import Options
+from spklink.posterior.states.seats import build_seats
+from spklink.posterior.states.solve import solve_seats
 from spklink.processes import Died
 from spklink.recognizers.mixture import BLOCK, GROUP, train
 from spklink.recognizers.products import Cosine, all_pairs, pair_scores, table
@@ -137,6 +142,29 @@ def test_cliques_too(cluster):
     )
     for name in ("exchanged", "both_exchanged", "best", "log_evidence_low", "method", "reason"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_seats_of_lists_that_may_be_wrong_too(cluster, monkeypatch):
+    everywhere(monkeypatch)
+    made = [simulate(shape="network", conversations=24, seed=seed) for seed in range(3)]
+    rows = [
+        (f"{m}-{k}", *(f"{m}-{name}" for name in one.conversations.names(k)))
+        for m, one in enumerate(made)
+        for k in range(len(one.conversations))
+    ]
+    table, llr = make_conversations(rows), np.concatenate([one.llr for one in made])
+    seats = build_seats(table, find_links(table), llr, rate=0.01)
+    no_budget = Budget(1e-9, 1e-9)  # so that no piece is solved exactly
+    asked, given = [], cluster.each
+    monkeypatch.setattr(cluster, "each", lambda work, jobs: asked.extend(jobs) or given(work, jobs))
+    here, two, far = (
+        solve_seats(seats, budget=no_budget, hands=hands) for hands in (ALONE, Here(2), cluster)
+    )
+    assert len(asked) == 3
+    for name in ("place", "guess", "low", "high", "log_sum", "proved"):
+        wanted = getattr(here, name).tobytes()
+        assert [getattr(one, name).tobytes() for one in (two, far)] == [wanted, wanted], name
+    assert (here.method, here.reason) == (two.method, two.reason) == (far.method, far.reason)
 
 
 def test_workers_fetch_recordings_from_elsewhere(calls, processes, tmp_path):

@@ -147,7 +147,7 @@ def _given(
     mine, held = chosen[label], _held(seating, truth)
     nowhere = held.layout.tracks[held.node].astype(np.int64)
     part, _ = fix(held, nowhere, mine)
-    found = solve_seats(part, budget=options.budget, seed=options.seed)
+    found = solve_seats(part, budget=options.budget, seed=options.seed, hands=options.hands)
     first = np.zeros(len(found.method), np.int64)
     first[found.piece[::-1]] = np.arange(len(part))[::-1]
     of_piece = label[np.flatnonzero(mine)[first]]

@@ -176,7 +176,9 @@ class Seating:
         """With the probabilities of candidates, solved once more for them."""
         model = _Model(self.seats, self.split)
         start, quick = model.start(self.beliefs.place), options.quick().budget
-        found = solve_seats(model.solved, start=start, budget=quick, pairs=True)
+        found = solve_seats(
+            model.solved, start=start, budget=quick, pairs=True, hands=options.hands
+        )
         beliefs, split = model.folded(found)
         return replace(self, beliefs=beliefs, split=split)
 
@@ -274,6 +276,7 @@ def seat(
         seed=how.seed,
         pairs=pairs,
         near=near,
+        hands=how.hands,
         tell=tell,
     )
     beliefs, split = last.folded(beliefs)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import ranges
+from spklink.hands import ALONE, Hands
 from spklink.posterior.inference.beliefs import CERTIFIED, ESTIMATED, EXACT
 from spklink.posterior.inference.plan import WIDE, Budget
 from spklink.posterior.states.certified import certified
@@ -30,6 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 GLANCE = "glance"  # never in results
 Tell = Callable[[int, int], None]
+A_CALL = 0.01  # seconds of a core a conversation of such a piece, roughly
 MANY = 3000  # conversations of a piece from which on work is spared
 FEW = 0.05  # share of them whose certified intervals may be wide
 MODEST = 16.0  # bits of the parts that are then solved exactly
@@ -78,22 +80,43 @@ def solve_seats(
     budget: Budget | None = None,
     seed: int = 0,
     near: bool = False,
+    hands: Hands = ALONE,
     tell: Tell | None = None,
 ) -> SeatBeliefs:
     """Beliefs about all conversations; `start` may be a good guess of where people are. `near`: the
-    best state is close to it, so it is looked for there first."""
+    best state is close to it, so it is looked for there first. Pieces that no exact method can
+    afford are divided among the hands."""
     asked = budget or Budget()
     exact = solve_pieces(seats, _affordable(asked), pairs=pairs)
     draft = _draft(seats, exact)
-    left = np.flatnonzero(~exact.solved)
-    for done, k in enumerate(left, start=1):
-        part, nodes, entries = _piece(seats, exact.piece == k)
-        guess = None if start is None else start[entries]
-        found = solve_piece(part, guess, asked, seed + int(k), near=near)
-        _store(draft, seats, nodes, entries, int(k), found)
+    left = np.flatnonzero(~exact.solved).tolist()
+    pieces = [_piece(seats, exact.piece == k) for k in left]
+    jobs = [
+        _Job(part, None if start is None else start[entries], asked, seed + k, near)
+        for k, (part, _, entries) in zip(left, pieces, strict=True)
+    ]
+    worth = hands.worth(A_CALL * sum(len(job.part) for job in jobs) if len(jobs) > 1 else 0.0)
+    for done, found in enumerate(worth.each(_solved, jobs)):
+        _, nodes, entries = pieces[done]
+        _store(draft, seats, nodes, entries, left[done], found)
         if tell is not None:
-            tell(done, len(left))
+            tell(done + 1, len(left))
     return replace(draft, both=_both(seats, draft, exact)) if pairs else draft
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A piece that somebody is to solve."""
+
+    part: Seats
+    start: Places | None
+    budget: Budget
+    seed: int
+    near: bool
+
+
+def _solved(job: _Job) -> Marginals:
+    return solve_piece(job.part, job.start, job.budget, job.seed, near=job.near)
 
 
 def _both(seats: Seats, found: SeatBeliefs, exact: ExactPart) -> Floats:

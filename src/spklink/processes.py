@@ -98,10 +98,10 @@ def _imported(module: str, name: str, needed: tuple[str, ...]) -> Any:
 
 
 def ahead(work: Named, count: int) -> None:
-    """Start so many helpers for work that `in_processes` will be asked for by this name. Those that
-    never are end with this process."""
+    """Start so many helpers, or as many as can be held, for work that `in_processes` will be asked
+    for by this name. Those that never are end with this process."""
     with suppress(OSError):  # then they are started when they are needed, or it is said why not
-        for _ in range(count):
+        for _ in range(now().at_once(min(count, MOST), HELPER * GB)):
             _AHEAD[work.module, work.name].append(_Helper(work, main=False, parent=False))
 
 

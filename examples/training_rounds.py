@@ -1,4 +1,4 @@
-"""How many rounds of training see all frames, and what the recognizer loses by it.
+"""How many frames and rounds of training are enough, and what the recognizer loses by fewer.
 
     python examples/training_rounds.py conversations.csv key.csv CACHE [--seeds 6]
 
@@ -25,12 +25,21 @@ from spklink.database.labels import read_key
 from spklink.database.sides import speakers_on
 from spklink.hands import Here
 from spklink.measures.detection import measure
-from spklink.recognizers.gmm_ubm import EARLY, LAST, make
+from spklink.recognizers.gmm_ubm import EARLY, FEWEST_GAUSSIANS, LAST, LEARNED_FROM, make
 from spklink.recognizers.mixture import Mixture, expectation, train
 from spklink.sound.listening import Sound, hear
 
 Singles = NDArray[np.float32]
-SCHEDULES = {(0, 10): "10 on all", (8, 2): "", (12, 2): "", (EARLY, LAST): "built in"}
+GAUSSIANS = FEWEST_GAUSSIANS
+MOST = LEARNED_FROM * GAUSSIANS
+# Rounds on a sample, rounds on all, frames in all.
+SCHEDULES = {
+    (0, 10, 2 * MOST): "",
+    (EARLY, LAST, 2 * MOST): "",
+    (EARLY, LAST, MOST): "built in",
+    (EARLY, LAST, MOST // 2): "",
+    (12, 2, MOST): "",
+}
 
 
 def vectors(mixture: Mixture, sound: Sound) -> Singles:
@@ -53,11 +62,15 @@ def on_halves(units: Singles, people: Conversations, on: NDArray[np.int64]) -> I
 
 
 def tried(
-    blocks: Callable[[], Iterator[Singles]], early: int, last: int, seed: int, threads: int
+    blocks: Callable[[], Iterator[Singles]],
+    schedule: tuple[int, int, int],
+    seed: int,
+    threads: int,
 ) -> tuple[Mixture, float, float]:
     """A mixture, its log-likelihood a frame, and seconds."""
-    begin = time.process_time()
-    mixture = train(blocks, 256, seed=seed, iterations=last, early=early, hands=Here(threads))
+    begin, (early, last, most) = time.process_time(), schedule
+    rounds = {"iterations": last, "early": early, "max_frames": most}
+    mixture = train(blocks, GAUSSIANS, seed=seed, hands=Here(threads), **rounds)
     taken = time.process_time() - begin
     found = expectation(mixture, blocks(), threads=threads)
     return mixture, found.log_likelihood / float(found.zeroth.sum()), taken
@@ -81,17 +94,17 @@ def main() -> None:
         return (sound.array(int(side)) for side in sound.order)
 
     rows = []
-    for (early, last), note in SCHEDULES.items():
+    for schedule, note in SCHEDULES.items():
         found = []
         for seed in range(given.seeds):
-            mixture, likelihood, taken = tried(blocks, early, last, seed, given.workers)
+            mixture, likelihood, taken = tried(blocks, schedule, seed, given.workers)
             found.append((likelihood, taken, *on_halves(vectors(mixture, sound), people, on)))
         mean, spread = np.mean(found, axis=0), np.std(found, axis=0)
         rates = [
             f"{number(m, 4)} ± {number(s, 4)}" for m, s in zip(mean[2:], spread[2:], strict=True)
         ]
-        rows.append((early, last, note, number(mean[0], 3), number(mean[1], 1), *rates))
-    shown = ["on a sample", "on all", "", "log-likelihood", "seconds"]
+        rows.append((*schedule, note, number(mean[0], 3), number(mean[1], 1), *rates))
+    shown = ["on a sample", "on all", "frames", "", "log-likelihood", "seconds"]
     shown += [f"{what}, half {h}" for h in (0, 1) for what in ("EER", "least Cllr")]
     table(shown, rows, title=f"rounds of training, mean and spread of {given.seeds} seeds")
 

@@ -38,6 +38,9 @@ Result = TypeVar("Result")
 MOST = 60  # helpers; some systems cannot wait for more at a time
 AHEAD = 8  # items a helper that may be done before they are asked for
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+# Bytes that GNU's allocator keeps, or takes at once, before it asks the system: a helper needs the
+# same few megabytes again and again, and to be given clean pages each time costs a tenth of it.
+KEPT_PAGES = {"MALLOC_TRIM_THRESHOLD_": f"{32 << 20}", "MALLOC_MMAP_THRESHOLD_": f"{16 << 20}"}
 FAILED_STARTS = 3  # helpers that died before they were ready, until this is no accident
 
 
@@ -95,10 +98,10 @@ def _imported(module: str, name: str, needed: tuple[str, ...]) -> Any:
 
 
 def ahead(work: Named, count: int) -> None:
-    """Start so many helpers for work that `in_processes` will be asked for by this name. Those that
-    never are end with this process."""
+    """Start so many helpers, or as many as can be held, for work that `in_processes` will be asked
+    for by this name. Those that never are end with this process."""
     with suppress(OSError):  # then they are started when they are needed, or it is said why not
-        for _ in range(count):
+        for _ in range(now().at_once(min(count, MOST), HELPER * GB)):
             _AHEAD[work.module, work.name].append(_Helper(work, main=False, parent=False))
 
 
@@ -122,7 +125,7 @@ class _Helper:
         self.index, self.ready = -1, False
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=not parent)
-        alone = nullcontext() if parent else _one_thread_each()
+        alone = nullcontext() if parent else _fit_for_helpers()
         with nullcontext() if main else without_main(), alone, interrupts_held():
             self.process.start()
         theirs.close()
@@ -239,11 +242,12 @@ class _Crew(Generic[Item, Result]):
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def _fit_for_helpers() -> Iterator[None]:
     """The matrix library of a process that is started inside has one thread: there is a helper a
-    core, and threads of one that wait, busily, take the cores of the others."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
+    core, and threads of one that wait, busily, take the cores of the others. Memory as above."""
+    chosen = ONE_THREAD | {k: v for k, v in KEPT_PAGES.items() if k not in os.environ}
+    before = {name: os.environ.get(name) for name in chosen}
+    os.environ.update(chosen)
     try:
         yield
     finally:

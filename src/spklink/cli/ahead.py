@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spklink.memory import limited_to
 from spklink.processes import Named, ahead
 from spklink.threads import cores
 
@@ -33,7 +34,8 @@ def start_listeners(table: Any, out: Path, options: Any) -> None:
         return
     cache = Path(options["cache"] or out / "cache")
     if not (cache / "features").exists() and _has_many_rows(Path(table)):
-        ahead(LISTEN, workers)
+        with limited_to(options["budget_gb"]):
+            ahead(LISTEN, workers)
 
 
 def _has_many_rows(table: Path) -> bool:

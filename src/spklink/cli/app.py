@@ -13,6 +13,7 @@ from typing import NoReturn
 from spklink.errors import SpklinkError
 from spklink.words import for_screen
 
+GARBAGE = 20_000, 20, 20  # new objects between two looks for garbage: most live as long as a run
 LONGEST = 10_000  # characters of an error: whatever is in a file, it stays readable
 FINE, PROBLEMS, WRONG_INPUT, NO_RESOURCES, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 EXIT_CODES = {
@@ -29,6 +30,7 @@ def main() -> None:
     """Entry point: run, and turn what a person can mend into one line and an exit code."""
     from spklink.cli import talk
 
+    gc.set_threshold(*GARBAGE)
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:

@@ -14,7 +14,8 @@ and never changes when calls are added; the mean can be kept or renewed.
 Where there is little speech, `default` trains several mixtures from several starts, and a side's
 vector is that of all of them one after the other: how one start happened to cut the space of sounds
 counts for less then (docs/calibration.md says by how much). Where there is much, half of the rounds
-see a sample of the frames only: as good, in two thirds of the time (examples/training_rounds.py).
+see a sample of the frames only, and none sees more than so many a Gaussian: as good, in a third of
+the time (examples/training_rounds.py).
 """
 
 from __future__ import annotations

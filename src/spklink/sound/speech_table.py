@@ -8,6 +8,7 @@ conversations are passed over.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from os import PathLike
 
 import numpy as np
@@ -50,11 +51,12 @@ def write_speech_table(
     safe: bool = False,
 ) -> None:
     sides = conversations.sides
-    names = (conversations.ids[m] for m in sides.conversation)
+    ids = list(conversations.ids)
+    names = (ids[m] for m in sides.conversation.tolist())
     tracks = (sides.position + 1).tolist()
     lengths = np.full(len(sides), np.nan) if table.lengths is None else table.lengths
     spoken, long = (
-        ("" if np.isnan(value) else f"{value:.2f}" for value in values)
+        ("" if isnan(value) else f"{value:.2f}" for value in values.tolist())
         for values in (table.seconds, lengths)
     )
     rows = zip(names, tracks, spoken, table.marks, table.sha256, long, strict=True)

@@ -1,11 +1,14 @@
 """When a kept model no longer fits: the test of drift on real calls, chosen and reported apart.
 
-    python examples/drift.py conversations.csv WORK [--splits 4]
+    python examples/drift.py conversations.csv WORK [--splits 4] [--key key.csv]
 
 Calls whose two speakers are both of one half of the people; a model is learned on 60 % of them, the
 rest arrive: as they are, or changed by what telephone lines do. Printed are the largest distance
 (in spreads) and its standard errors (module `runs/drift.py`), by half: FAR and SURE were chosen on
-the first half of the speakers, the second shows what they are worth.
+the first half of the speakers, the second shows what they are worth. With a key also how good the
+answers about the new calls are, by the kept model and by one that is renewed whatever the test says
+(which keeps the trained recognizer, as renewed models do): wrong calls, bits a call that the truth
+costs, and errors that the probabilities expect.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import argparse
 import csv
 import random
 import shutil
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ import soundfile
 from scipy.signal import butter, sosfilt
 
 from spklink.cli.show import table as show
+from spklink.database.labels import read_key
 from spklink.runs import drift, recall
 from spklink.runs.link import link
 
@@ -70,19 +74,49 @@ def changed(rows: list[dict[str, str]], how: Any, base: Path, work: Path) -> lis
     return found
 
 
-def arrived(out: Path, rows: list[dict[str, str]], seen: Seen) -> tuple[float, float]:
-    link(rows, out, on_bad_audio="skip")
-    return seen[-1]
+def arrived(out: Path, rows: list[dict[str, str]], new: int, key: Path | None) -> Measured | None:
+    """A run on a table whose last rows are new; how good it is on these, if there is a key."""
+    found = link(rows, out, on_bad_audio="skip")
+    if key is None:
+        return None
+    truth = read_key(key, found.conversations).exchanged[-new:]
+    exchanged, best = found.posterior.exchanged[-new:], found.posterior.best[-new:]
+    right = np.where(truth == 1.0, exchanged, 1.0 - exchanged)
+    sure = found.posterior.confidence()[0][-new:]
+    return Measured(
+        new,
+        int((best != truth).sum()),
+        float(-np.log2(np.maximum(right, 1e-300)).sum()),
+        float((1.0 - sure).sum()),
+    )
 
 
-def listen_in(seen: Seen) -> None:
-    """Every test of drift is noted, and none renews a model."""
+@dataclass(frozen=True)
+class Measured:
+    """Of some calls."""
+
+    calls: int = 0
+    wrong: int = 0
+    bits: float = 0.0
+    expected: float = 0.0
+
+    def __add__(self, other: Measured) -> Measured:
+        return Measured(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def cells(self) -> tuple[str, ...]:
+        return str(self.wrong), f"{self.bits / max(self.calls, 1):.4f}", f"{self.expected:.2f}"
+
+
+def listen_in(seen: Seen, renewing: list[bool]) -> None:
+    """Every test of drift is noted; a model is renewed where `renewing` ends with it."""
     usual = drift.drift_of
 
     def noted(*given: Any) -> drift.Drift:
         found = usual(*given)
         k = int(np.argmax(np.abs(found.far)))
         seen.append((float(abs(found.far[k])), float(abs(found.sure[k]))))
+        if renewing[-1]:
+            return replace(found, far=np.full(4, np.inf), sure=np.full(4, np.inf), people=99)
         return replace(found, people=0)
 
     recall.drift_of = noted  # type: ignore[attr-defined]
@@ -93,6 +127,8 @@ def main() -> None:
     parser.add_argument("table", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--key", type=Path)
+    parser.add_argument("--lines", nargs="+", default=list(LINES), choices=list(LINES))
     asked = parser.parse_args()
     with asked.table.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -102,19 +138,31 @@ def main() -> None:
     people = sorted({who for row in rows for who in row["participants"].split(";")})
     random.Random(0).shuffle(people)
     seen: Seen = []
-    listen_in(seen)
+    renewing = [False]
+    listen_in(seen, renewing)
     for name, half in (("chosen on", people[::2]), ("reported on", people[1::2])):
         own = [row for row in rows if set(row["participants"].split(";")) <= set(half)]
-        found: dict[str, Seen] = {line: [] for line in LINES}
+        found: dict[str, Seen] = {line: [] for line in asked.lines}
+        kept, renewed = ({line: Measured() for line in asked.lines} for _ in range(2))
         for split in range(asked.splits):
             random.Random(split).shuffle(own)
             first, rest = own[: len(own) * 7 // 10], own[len(own) * 7 // 10 :]
             out = asked.work / f"{name.split()[0]}-{split}"
             shutil.rmtree(out, ignore_errors=True)
             link(first, out)
-            for line, how in LINES.items():
-                new = changed(rest, how, base, asked.work / "changed")
-                found[line].append(arrived(out, [*first, *new], seen))
+            for line in asked.lines:
+                new = [*first, *changed(rest, LINES[line], base, asked.work / "changed")]
+                measured = arrived(out, new, len(rest), asked.key)
+                found[line].append(seen[-1])
+                if measured is None:
+                    continue
+                kept[line] += measured
+                other = asked.work / "renewed"
+                shutil.rmtree(other, ignore_errors=True)
+                shutil.copytree(out, other)
+                renewing.append(True)
+                renewed[line] += arrived(other, new, len(rest), asked.key) or Measured()
+                renewing.append(False)
         lines = [
             (
                 line,
@@ -127,6 +175,14 @@ def main() -> None:
         ]
         columns = ("new calls", "databases", "spreads", "standard errors", "renewed")
         show(columns, lines, title=f"{name} {len(own)} calls of {len(half)} people")
+        if asked.key is not None:
+            rows_ = [
+                (line, kept[line].calls, *kept[line].cells(), *renewed[line].cells())
+                for line in asked.lines
+            ]
+            each = ("wrong", "bits a call", "expected")
+            both = (*each, *(f"{one}, renewed" for one in each))
+            show(("new calls", "calls", *both), rows_, title="answers about the new calls")
 
 
 if __name__ == "__main__":

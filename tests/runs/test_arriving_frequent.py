@@ -336,10 +336,10 @@ def test_names_tell_all_that_an_answer_depends_on(centre, out, monkeypatch):
     one = certificate.cost
     monkeypatch.setattr(certificate, "cost", lambda these: voices.append(these) or one(these))
     found = centre.link(range(CALLS), out)
-    spreads, place = seen[0], np.zeros(CALLS, np.int64)
-    turned = place.copy()
-    turned[7] = 1
-    other = spreads._names(voices[0], place) != spreads._names(voices[0], turned)
+    spreads, best = seen[0], found.posterior.best
+    turned = best.copy()
+    turned[7] = 1 - turned[7]
+    other = spreads._names(voices[0], best) != spreads._names(voices[0], turned)
     assert other.sum() == 1  # the agent of that call
     sums = found.evidence.conversations.sums
     moved = sums.copy()

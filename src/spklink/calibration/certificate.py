@@ -64,11 +64,13 @@ class Spread:
 class Before(Protocol):
     """Spreads of earlier runs: they depend on a person's conversations and where he is in them."""
 
-    def found(self, voices: FrequentVoices, place: Ints) -> dict[int, Spread]:
-        """By the number of the person; place (entries of frequent people,) is where they are."""
+    def found(self, voices: FrequentVoices, best: NDArray[np.int8]) -> dict[int, Spread]:
+        """By the number of the person."""
         ...
 
-    def keep(self, voices: FrequentVoices, place: Ints, spreads: list[Spread]) -> None: ...
+    def keep(
+        self, voices: FrequentVoices, best: NDArray[np.int8], spreads: list[Spread]
+    ) -> None: ...
 
 
 def certify(
@@ -97,15 +99,13 @@ def certify(
     def spread(f: int) -> Spread:
         return _spread(voices, f, line, weight, best)
 
-    position = table.listing.position_of(frequent.entry).astype(np.int8)
-    place = track_of(position, best[calls]).astype(np.int64)
-    kept = {} if before is None else before.found(voices, place)
+    kept = {} if before is None else before.found(voices, best)
     left = [f for f in people if f not in kept]
     with one_blas_thread():
         kept |= zip(left, in_order(spread, left, voices.threads), strict=True)
     spreads = [kept[f] for f in people]
     if before is not None and left:
-        before.keep(voices, place, spreads)
+        before.keep(voices, best, spreads)
     every = np.concatenate([one.alone for one in spreads])
     # Of two frequent people in one conversation each sees the other's at its worst.
     log_odds += added(calls, every, len(table))[calls] - every

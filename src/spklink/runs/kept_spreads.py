@@ -20,7 +20,7 @@ from spklink.calibration.frequent import FrequentVoices
 from spklink.runs.call_keys import Keys
 from spklink.runs.clique_store import joined_keys, totals
 
-Places = NDArray[Any]  # (entries of frequent people,) a track of each conversation
+Bits = NDArray[np.int8]
 VERSION = 1  # of kept spreads
 NAMES = tuple(one.name for one in fields(Spread))
 
@@ -33,22 +33,22 @@ class KeptSpreads:
     model: str  # its name
     keys: Keys  # of the conversations of this run
 
-    def found(self, voices: FrequentVoices, place: Places) -> dict[int, Spread]:
+    def found(self, voices: FrequentVoices, best: Bits) -> dict[int, Spread]:
         """Of people of whom nothing has changed."""
         kept = self.store.load(self._file)
         if kept is None:
             return {}
         number = {name: k for k, name in enumerate(kept.arrays["person"].tolist())}
-        names = self._names(voices, place).tolist()
+        names = self._names(voices, best).tolist()
         try:
             return {f: _spread(kept.arrays, number[n]) for f, n in enumerate(names) if n in number}
         except (LookupError, ValueError):
             self.store.reject(self._file)
             return {}
 
-    def keep(self, voices: FrequentVoices, place: Places, spreads: list[Spread]) -> None:
+    def keep(self, voices: FrequentVoices, best: Bits, spreads: list[Spread]) -> None:
         """Those of this run."""
-        arrays: dict[str, NDArray[Any]] = {"person": self._names(voices, place)}
+        arrays: dict[str, NDArray[Any]] = {"person": self._names(voices, best)}
         for name in NAMES:
             values = [getattr(one, name) for one in spreads]
             arrays[name] = np.concatenate([one.ravel() for one in values])
@@ -60,13 +60,14 @@ class KeptSpreads:
     def _file(self) -> str:
         return key_of({"spreads": VERSION, "of": self.model})
 
-    def _names(self, voices: FrequentVoices, place: Places) -> Keys:
+    def _names(self, voices: FrequentVoices, best: Bits) -> Keys:
         """(F,) one after the other, since what is kept is in this order too."""
         frequent, listing = voices.frequent, voices.table.listing
         calls = listing.conversation_of(frequent.entry)
         label = np.repeat(np.arange(len(frequent)), frequent.calls)
         rank = np.arange(len(label)) - frequent.start[label]
-        each = joined_keys(self.keys[calls], listing.position_of(frequent.entry), rank, place)
+        position = listing.position_of(frequent.entry)
+        each = joined_keys(self.keys[calls], position, rank, best[calls])
         return joined_keys(totals(each, label, len(frequent)), frequent.calls)
 
 

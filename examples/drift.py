@@ -7,8 +7,9 @@ rest arrive: as they are, or changed by what telephone lines do. Printed are the
 (in spreads) and its standard errors (module `runs/drift.py`), by half: FAR and SURE were chosen on
 the first half of the speakers, the second shows what they are worth. With a key also how good the
 answers about the new calls are, by the kept model and by one that is renewed whatever the test says
-(which keeps the trained recognizer, as renewed models do): wrong calls, bits a call that the truth
-costs, and errors that the probabilities expect.
+(which keeps the trained recognizer, as renewed models do): wrong calls; and of every link with
+another call by itself, as if the two were all there is, how often it is misjudged, how often that
+is expected, and how many bits the truth costs.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from scipy.signal import butter, sosfilt
 
 from spklink.cli.show import table as show
 from spklink.database.labels import read_key
+from spklink.database.links import candidates
+from spklink.recognizers.link_wccn import candidate_sides
 from spklink.runs import drift, recall
 from spklink.runs.link import link
 
 Seen = list[tuple[float, float]]
+SQUARE = 4  # candidates of a link between calls of two tracks
 
 
 def low(samples: Any, rate: int, rng: np.random.Generator) -> Any:
@@ -74,37 +78,48 @@ def changed(rows: list[dict[str, str]], how: Any, base: Path, work: Path) -> lis
     return found
 
 
-def arrived(out: Path, rows: list[dict[str, str]], new: int, key: Path | None) -> Measured | None:
-    """A run on a table whose last rows are new; how good it is on these, if there is a key."""
-    found = link(rows, out, on_bad_audio="skip")
-    if key is None:
-        return None
-    truth = read_key(key, found.conversations).exchanged[-new:]
-    exchanged, best = found.posterior.exchanged[-new:], found.posterior.best[-new:]
-    right = np.where(truth == 1.0, exchanged, 1.0 - exchanged)
-    sure = found.posterior.confidence()[0][-new:]
-    return Measured(
-        new,
-        int((best != truth).sum()),
-        float(-np.log2(np.maximum(right, 1e-300)).sum()),
-        float((1.0 - sure).sum()),
-    )
-
-
 @dataclass(frozen=True)
 class Measured:
-    """Of some calls."""
+    """Of some calls, and of their links with others, each link judged by itself."""
 
     calls: int = 0
     wrong: int = 0
-    bits: float = 0.0
-    expected: float = 0.0
+    links: int = 0
+    misjudged: int = 0
+    bits: float = 0.0  # that the truth of the links costs
+    expected: float = 0.0  # links that would be misjudged as probabilities have it
 
     def __add__(self, other: Measured) -> Measured:
         return Measured(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def cells(self) -> tuple[str, ...]:
-        return str(self.wrong), f"{self.bits / max(self.calls, 1):.4f}", f"{self.expected:.2f}"
+        each = max(self.links, 1)
+        shares = (f"{100.0 * part / each:.2f} %" for part in (self.misjudged, self.expected))
+        return str(self.wrong), *shares, f"{self.bits / each:.4f}"
+
+
+def arrived(out: Path, rows: list[dict[str, str]], new: int, key: Path | None) -> Measured | None:
+    """A run on a table whose last rows are new; how good it is on these, if there is a key."""
+    found = link(rows, out, on_bad_audio="skip")
+    if key is None:
+        return None
+    table, links = found.conversations, found.evidence.links
+    truth = read_key(key, table)
+    speaker = truth.speakers(table)
+    one, two = candidate_sides(links, table.sides)
+    same = (speaker[one] == speaker[two]).reshape(-1, SQUARE)
+    llr = found.evidence.scores.needed[candidates(links, table.sides)].reshape(-1, SQUARE)
+    mine = (links.second[links.pair] >= len(table) - new) & (same.sum(axis=1) == 1)
+    chance = np.exp(llr - np.logaddexp.reduce(llr, axis=1, keepdims=True))[mine]
+    right = chance[same[mine]]
+    return Measured(
+        new,
+        int((found.posterior.best != truth.exchanged)[-new:].sum()),
+        len(right),
+        int((right < chance.max(axis=1)).sum()),
+        float(-np.log2(np.maximum(right, 1e-300)).sum()),
+        float((1.0 - chance.max(axis=1)).sum()),
+    )
 
 
 def listen_in(seen: Seen, renewing: list[bool]) -> None:
@@ -176,13 +191,14 @@ def main() -> None:
         columns = ("new calls", "databases", "spreads", "standard errors", "renewed")
         show(columns, lines, title=f"{name} {len(own)} calls of {len(half)} people")
         if asked.key is not None:
-            rows_ = [
-                (line, kept[line].calls, *kept[line].cells(), *renewed[line].cells())
+            answers = [
+                (line, model, of[line].calls, of[line].links, *of[line].cells())
                 for line in asked.lines
+                for model, of in (("kept", kept), ("renewed", renewed))
             ]
-            each = ("wrong", "bits a call", "expected")
-            both = (*each, *(f"{one}, renewed" for one in each))
-            show(("new calls", "calls", *both), rows_, title="answers about the new calls")
+            columns = ("new calls", "model", "calls", "links", "wrong calls")
+            columns += ("links misjudged", "expected", "bits a link")
+            show(columns, answers, title="answers about the new calls")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Calls that keep arriving: how long one new call, or a hundred, keep somebody waiting.
 
 python benchmarks/arriving.py real DATA [RUNS]      one new call on 420 real ones (DATA: its folder)
-python benchmarks/arriving.py many [CALLS] [NEW]    100 new calls on 100,000 given as embeddings
+python benchmarks/arriving.py many [CALLS] [NEW] [WORK]    100 new calls on 100,000, small cliques
+python benchmarks/arriving.py centre [CALLS] [NEW] [WORK]  the same in a call centre
 
-Every run is the command itself in a fresh process. Both tables say how far the answer is from that
-of a run without a past, and whether --retrain gives its bytes.
+Every run is the command itself in a fresh process. They say how far the answer is from that of a
+run without a past, and whether --retrain gives its bytes; `many` and `centre`, which are given as
+embeddings, also how far two such runs with other seeds are apart. With a folder WORK first runs are
+kept there, and only the added calls are timed the next time.
 """
 
 from __future__ import annotations
@@ -19,11 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from spklink.worlds.files import write_table
+import frequent
 from spklink.worlds.shapes import as_table, small_calls
 from timing import seconds, show
 
@@ -58,13 +62,35 @@ def answers(out: Path) -> dict[tuple[str, str], tuple[str, float, str]]:
     }
 
 
-def apart(one: Path, two: Path) -> tuple[float, int, int]:
-    """The largest difference of a probability, and how many names and decisions differ."""
+@dataclass(frozen=True)
+class Apart:
+    """How far two answers are apart."""
+
+    most: float = 0.0  # difference of a probability, where the name is the same
+    mean: float = 0.0
+    named: int = 0  # other names
+    sure: int = 0  # other names where either is settled
+    decided: int = 0  # other decisions
+
+    def worse(self, other: Apart) -> Apart:
+        return Apart(*(max(pair) for pair in zip(astuple(self), astuple(other), strict=True)))
+
+
+def apart(one: Path, two: Path) -> Apart:
     a, b = answers(one), answers(two)
     assert a.keys() == b.keys()
+    gaps = [abs(a[key][1] - b[key][1]) for key in a if a[key][0] == b[key][0]]
     named = [key for key in a if a[key][0] != b[key][0]]
-    most = max(abs(a[key][1] - b[key][1]) for key in a if a[key][0] == b[key][0])
-    return most, len(named), sum(a[key][2] != b[key][2] for key in a)
+    sure = [key for key in named if "settled" in (a[key][2], b[key][2])]
+    decided = sum(a[key][2] != b[key][2] for key in a)
+    return Apart(max(gaps), float(np.mean(gaps)), len(named), len(sure), decided)
+
+
+def differences(found: Apart) -> str:
+    return (
+        f"probabilities differ by {found.most:.2g} at most, {found.mean:.2g} on average; "
+        f"{found.named} other names ({found.sure} of settled ones), {found.decided} other decisions"
+    )
 
 
 def same_bytes(one: Path, two: Path) -> bool:
@@ -74,14 +100,10 @@ def same_bytes(one: Path, two: Path) -> bool:
     return names == others and not any(filecmp.cmpfiles(one, two, names, shallow=False)[1:])
 
 
-def told(what: str, times: list[float], memory: float, found: tuple[float, int, int]) -> None:
+def told(what: str, times: list[float], memory: float, found: Apart) -> None:
     least, most = seconds(min(times)), seconds(max(times))
-    difference, named, decided = found
-    show(
-        what,
-        ["seconds", "memory", "largest difference", "other names", "other decisions"],
-        [(f"{least} to {most}", f"{memory:.2f} GB", f"{difference:.2g}", named, decided)],
-    )
+    show(what, ["seconds", "memory"], [(f"{least} to {most}", f"{memory:.2f} GB")])
+    print(f"from a run without a past: {differences(found)}")
 
 
 def real(data: Path, runs: int) -> None:
@@ -93,7 +115,7 @@ def real(data: Path, runs: int) -> None:
         fresh, whole = work / "fresh", work / "whole.csv"
         whole.write_text("\n".join([head, *rows]) + "\n")
         print(f"fresh run: {seconds(run(whole, fresh, '--no-report')[0])}")
-        plain, full, found, memory = [], [], (0.0, 0, 0), 0.0
+        plain, full, found, memory = [], [], Apart(), 0.0
         for k in range(runs):
             new = rows[k * len(rows) // runs]
             few, out = work / "few.csv", work / f"out{k}"
@@ -104,7 +126,7 @@ def real(data: Path, runs: int) -> None:
             took, used = run(whole, out, "--no-report")
             plain.append(took)
             full.append(run(whole, kept)[0])
-            found = tuple(map(max, zip(found, apart(out, fresh), strict=True)))  # type: ignore[assignment]
+            found = found.worse(apart(out, fresh))
             memory = max(memory, used)
             shutil.rmtree(kept)
             if k + 1 < runs:
@@ -115,67 +137,83 @@ def real(data: Path, runs: int) -> None:
         print(f"--retrain gives the bytes of a fresh run: {same_bytes(out, fresh)}")
 
 
-def simulated(folder: Path, calls: int, new: int, rng: np.random.Generator) -> tuple[Path, Path]:
+def simulated(folder: Path, calls: int, new: int, rng: np.random.Generator) -> None:
     """Small cliques; the new calls are each by somebody who was there and somebody new."""
     plans = small_calls(calls, rng)
     first = max(max(call) for call in plans) + 1
     known = rng.integers(0, first, new)
     more = [(int(who), first + k) for k, who in enumerate(known.tolist())]
     table = as_table([*plans, *more], rng)
-    write_table(folder, table, [""] * len(table), "whole.csv")
-    lines = (folder / "whole.csv").read_text().splitlines()
-    (folder / "few.csv").write_text("\n".join(lines[: calls + 1]) + "\n")
     turned = rng.random(len(table)) < 0.5
     people = table.people.reshape(-1, 2)
     speaker = np.where(turned[:, None], people[:, ::-1], people).ravel()
     voice = rng.standard_normal((len(table.speakers), DIMENSIONS)) * np.sqrt(BETWEEN)
     noise = rng.standard_normal((len(speaker), DIMENSIONS)) * np.sqrt(1.0 - BETWEEN + 0.6)
     vectors = (voice[speaker] + noise).astype(np.float32)
-    names = np.repeat(np.array(table.ids), 2)
-    channel = np.tile(np.array(["1", "2"]), len(table))
-    for name, count in (("whole", len(table)), ("few", calls)):
+    keep(folder, people[:, 0], people[:, 1], vectors, calls)
+
+
+def centre(folder: Path, calls: int, new: int, rng: np.random.Generator) -> None:
+    """A call centre whose agents have 500 calls each, as in benchmarks/frequent.py; the new calls
+    are by agents and clients who may have been there."""
+    one, two = frequent.who_talks("centre", calls + new, rng)
+    width, mu = frequent.WIDTH["centre"], frequent.MUS[1]
+    vectors, _ = frequent.simulated(one, two, width, mu, rng)
+    keep(folder, one, two, vectors.reshape(-1, width), calls)
+
+
+def keep(folder: Path, one: np.ndarray, two: np.ndarray, vectors: np.ndarray, calls: int) -> None:
+    """A table and its vectors: all, and the first ones."""
+    for name, count in (("whole", len(one)), ("few", calls)):
+        pairs = zip(one[:count].tolist(), two[:count].tolist(), strict=True)
+        rows = [f"c{m},p{a};p{b}" for m, (a, b) in enumerate(pairs)]
+        text = "\n".join(["conversation,participants", *rows]) + "\n"
+        (folder / f"{name}.csv").write_text(text)
         np.savez(
             folder / f"{name}.npz",
-            conversation=names[: 2 * count],
-            channel=channel[: 2 * count],
+            conversation=np.repeat([f"c{m}" for m in range(count)], 2),
+            channel=np.tile(["1", "2"], count),
             embedding=vectors[: 2 * count],
         )
-    return folder / "few.csv", folder / "whole.csv"
 
 
-def many(calls: int, new: int, runs: int = 3) -> None:
-    rng = np.random.default_rng(0)
+def many(what: str, calls: int, new: int, kept: str | None = None, runs: int = 3) -> None:
+    """Small cliques or a call centre; in a folder that is kept nothing is done twice but what is
+    timed."""
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        few, whole = simulated(work, calls, new, rng)
+        work = Path(kept or folder)
+        work.mkdir(parents=True, exist_ok=True)
+        if not (work / "few.npz").exists():
+            make = {"many": simulated, "centre": centre}[what]
+            make(work, calls, new, np.random.default_rng(0))
 
-        def vectors(name: str) -> list[str]:
-            return ["--embeddings", str(work / f"{name}.npz"), "--no-report"]
+        def link(name: str, out: Path, *more: str) -> tuple[float, float]:
+            vectors = str(work / f"{name}.npz")
+            return run(work / f"{name}.csv", out, "--embeddings", vectors, "--no-report", *more)
 
-        fresh, other = work / "fresh", work / "other"
-        took, used = run(whole, fresh, *vectors("whole"))
-        print(f"fresh run: {seconds(took)}, {used:.2f} GB")
-        run(whole, other, *vectors("whole"), "--seed", "1")
-        most, named, decided = apart(other, fresh)
-        print(f"with another seed: {most:.2g}, {named} other names, {decided} other decisions")
-        out = work / "out"
-        took, used = run(few, out, *vectors("few"))
-        print(f"the first {calls:,}: {seconds(took)}, {used:.2f} GB")
+        def once(name: str, out: Path, *more: str) -> None:
+            if not (out / "run.json").exists():
+                took, used = link(name, out, *more)
+                print(f"{out.name} run: {seconds(took)}, {used:.2f} GB")
+
+        fresh, other, out, again = (work / name for name in ("fresh", "seed", "first", "again"))
+        once("whole", fresh)
+        once("whole", other, "--seed", "1")
+        once("few", out)
+        print(f"two seeds: {differences(apart(other, fresh))}")
         times, memory = [], 0.0
-        for k in range(runs):
-            again = work / "again"
+        for _ in range(runs):
+            shutil.rmtree(again, ignore_errors=True)
             shutil.copytree(out, again)
-            took, used = run(whole, again, *vectors("whole"))
+            took, used = link("whole", again)
             times.append(took)
             memory = max(memory, used)
-            found = apart(again, fresh)
-            stages = json.loads((again / "timings.json").read_text())["seconds"]
-            if k + 1 < runs:
-                shutil.rmtree(again)
-        told(f"{new:,} new calls on {calls:,}", times, memory, found)
+        told(f"{new:,} new calls on {calls:,}", times, memory, apart(again, fresh))
+        stages = json.loads((again / "timings.json").read_text())["seconds"]
         print("stages of the last: " + ", ".join(f"{k} {v:.2f}" for k, v in stages.items()))
-        run(whole, again, *vectors("whole"), "--retrain")
-        print(f"--retrain gives the bytes of a fresh run: {same_bytes(again, fresh)}")
+        if kept is None:
+            link("whole", again, "--retrain")
+            print(f"--retrain gives the bytes of a fresh run: {same_bytes(again, fresh)}")
 
 
 if __name__ == "__main__":
@@ -183,8 +221,8 @@ if __name__ == "__main__":
     what = sys.argv[1] if len(sys.argv) > 1 else ""
     if what == "real":
         real(Path(sys.argv[2]).resolve(), int(sys.argv[3]) if len(sys.argv) > 3 else 3)
-    elif what == "many":
+    elif what in ("many", "centre"):
         sizes = [int(word) for word in sys.argv[2:4]]
-        many(*(sizes + [100_000, 100][len(sizes) :]))
+        many(what, *(sizes + [100_000, 100][len(sizes) :]), *sys.argv[4:5])
     else:
         sys.exit(__doc__)

@@ -95,11 +95,26 @@ class Collector:
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told below
             vectors = np.asarray(block.vectors, np.float32)
         wrong = _wrong(vectors)
+        if not wrong and block.seconds is None and self._all(block, vectors):
+            return
         for k, name in enumerate(names):
             side = self._side(name, block.places[k])
             if side is not None:
                 self._put(side, vectors[k], block.places[k], wrong.get(k))
                 self._speech(side, block.seconds, k, block.places[k])
+
+    def _all(self, block: Block, vectors: Singles) -> bool:
+        """Store a block with nothing to be told of, and whether it is such a one."""
+        if block.conversation is None or block.channel is None or self.vectors is None:
+            return False
+        sides = self.find.all_of(block.conversation, block.channel)
+        own = sides.tolist()
+        if min(own, default=0) < 0 or len(set(own)) < len(own) or any(self.place[s] for s in own):
+            return False
+        self.vectors[sides] = vectors
+        for side, place in zip(own, block.places, strict=True):
+            self.place[side] = place
+        return True
 
     def _named(self, block: Block) -> list[tuple[str, str] | None]:
         if block.conversation is not None and block.channel is not None:

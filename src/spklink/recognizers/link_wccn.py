@@ -61,7 +61,7 @@ SAMPLE = 2000
 # Numerical: the share of the largest variance below which a direction is rounding alone.
 FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
-MANY = 0.25  # of all sides that are asked for at once. A choice
+MANY = 8192  # sides: whoever asks for more at once asks for all in the end. A choice
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class TermsAsAsked:
 
     def of(self, sides: Sides) -> PairTerms:
         """Some sides."""
-        if len(sides) > MANY * self.sides:
+        if len(sides) > MANY:
             return self._every.of(sides)
         return self._made(sides)
 
@@ -142,11 +142,12 @@ class TermsAsAsked:
         return self._made(np.arange(self.sides))
 
     def _made(self, sides: Sides) -> PairTerms:
-        reduced = [
-            self.view.reduction.reduced(self.units(sides[begin : begin + ROWS]))
-            for begin in range(0, len(sides), ROWS)
-        ]
-        return self.view.learned[self.fold].terms(np.concatenate(reduced))
+        with one_blas_thread():
+            reduced = [
+                self.view.reduction.reduced(self.units(sides[begin : begin + ROWS]))
+                for begin in range(0, len(sides), ROWS)
+            ]
+            return self.view.learned[self.fold].terms(np.concatenate(reduced))
 
 
 @dataclass(frozen=True)

@@ -34,20 +34,20 @@ def hashed(texts: Iterable[str]) -> Keys:
 
 def call_keys(table: Conversations, sound: Sound) -> Keys:
     """(M,) the key of every conversation."""
-    speakers, groups = table.speakers, table.groups
+    speakers, groups = list(table.speakers), table.groups
     people, start = table.people.tolist(), table.listing.start.tolist()
     group = table.group.tolist() if len(table.group) else [0] * len(table)
     told = [""] * len(table) if table.plain else _open_ends(table)
     first = table.sides.start.tolist()
 
-    def text(m: int) -> str:
+    def text(m: int, name: str) -> str:
         names = "\x1e".join([speakers[k] for k in people[start[m] : start[m + 1]]])
         one = sound.heard[m]
         marks = "\x1e".join(sound.marks[first[m] : first[m + 1]])
         heard = f"{one.sounds}\x1f{one.speech_seconds}\x1f{marks}"
-        return f"{table.ids[m]}\x1f{names}\x1f{groups[group[m]]}\x1f{told[m]}\x1f{heard}"
+        return f"{name}\x1f{names}\x1f{groups[group[m]]}\x1f{told[m]}\x1f{heard}"
 
-    return hashed(map(text, range(len(table))))
+    return hashed(text(m, name) for m, name in enumerate(table.ids))
 
 
 def _open_ends(table: Conversations) -> list[str]:

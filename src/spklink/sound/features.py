@@ -24,8 +24,6 @@ from typing import Any
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import dct, rfft
-from scipy.special import ndtri
 
 from spklink.database.segments import Turns
 from spklink.sound import speech
@@ -104,6 +102,8 @@ def mfcc(samples: Samples, settings: Cepstra = DEFAULT) -> NDArray[np.float32]:
 
 def warp(features: NDArray[np.float32], window: int = 401) -> NDArray[np.float32]:
     """Warp (frames, features) in place, and return it."""
+    from scipy.special import ndtri
+
     count = len(features)
     window = min(window, count, (1 << 15) - 1)  # the kernel counts in 16 bits
     table = ndtri((np.arange(window) + 0.5) / max(window, 1)).astype(np.float32)
@@ -148,6 +148,8 @@ def _chunk_features(
     samples: Samples, chosen: NDArray[np.bool_], settings: Cepstra, out: NDArray[np.float32]
 ) -> None:
     """Fill (chosen frames, 3 x cepstra); cepstra are computed within two deltas' reach of them."""
+    from scipy.fft import dct, rfft  # a run that listens to nothing does without
+
     reached = chosen.copy()
     for shift in range(1, AFTER + 1):
         reached[shift:] |= chosen[:-shift]

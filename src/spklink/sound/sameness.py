@@ -14,7 +14,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
 
 from spklink.sound.audio import Samples
 from spklink.sound.speech import FRAME_SECONDS
@@ -50,6 +49,8 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def alike(chunks: Iterable[Samples], one: int, two: int, advance: int, rate: int) -> float:
     """The largest correlation of two channels within LATEST, between 0 and 1. Chunks overlap:
     their first `advance` samples are their own."""
+    from scipy.fft import irfft, next_fast_len, rfft  # a run that listens to nothing does without
+
     reach = round(LATEST * rate)
     products, energies = np.zeros(2 * reach + 1), np.zeros(2)
     for chunk in chunks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,12 @@ class SpeechTable:
 def speech_rows(conversations: Conversations, table: SpeechTable) -> Iterator[Sequence[Any]]:
     """The rows of sides.csv."""
     sides = conversations.sides
-    names = (conversations.ids[m] for m in sides.conversation)
+    ids = list(conversations.ids)
+    names = (ids[m] for m in sides.conversation.tolist())
     tracks = (sides.position + 1).tolist()
     lengths = np.full(len(sides), np.nan) if table.lengths is None else table.lengths
     spoken, long = (
-        ("" if np.isnan(value) else f"{value:.2f}" for value in values)
+        ("" if isnan(value) else f"{value:.2f}" for value in values.tolist())
         for values in (table.seconds, lengths)
     )
     return zip(names, tracks, spoken, table.marks, table.sha256, long, strict=True)

@@ -15,6 +15,7 @@ from spklink.calibration.curves import Line
 from spklink.calibration.frequent import FrequentVoices, by_sound, sampled_links, side_line
 from spklink.calibration.pairs import make_pairs
 from spklink.calibration.settling import Problem, Settling, listed_pieces
+from spklink.calibration.spread import Spread
 from spklink.database import frequent as rule
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import read_conversations
@@ -159,7 +160,8 @@ def test_no_more_flips_than_counted(size, seed, middle, strength):
     chance, count = np.array(weight) / np.sum(weight), np.array(count)
     positive = np.maximum(gain, 0.0)
     together = np.full(size, max(np.linalg.eigvalsh(gain)[-1], 0.0))
-    most, beyond = most_flips(odds, positive.max(1), positive.sum(1), together)
+    spread = Spread(positive.max(1), positive.sum(1), together, lambda _: odds)
+    most, beyond = most_flips(odds[None], *spread.ways(1))
     assert beyond <= TAIL
     assert chance[count > most].sum() <= beyond + 1e-12
 

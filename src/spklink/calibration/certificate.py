@@ -43,6 +43,7 @@ from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+CLOSED = 0.5  # share of a person's conversations: where more may be changed, nothing is proved
 
 
 class Before(Protocol):
@@ -82,7 +83,7 @@ def certify(
     every = np.concatenate([one.row for one in spreads])
     # Of two frequent people in one conversation each sees the other's at its worst.
     log_odds += added(calls, every, len(table))[calls] - every
-    found = _slack(voices, spreads, log_odds, np.abs(gap), piece)
+    found = _slack(voices, spreads, log_odds[None], np.abs(gap), piece)
     known = posterior.bits >= 0
     return Slack(np.where(known, 0.0, found.shift), np.where(known, 0.0, found.tail), found.most)
 
@@ -111,7 +112,7 @@ def certify_seats(
     alone[entries] = np.concatenate([one.row for one in spreads])
     log_odds = place_odds(seating.seats, place, gap, alone, entries)
     moved = added(table.listing.conversation, _ranges(voices, gap), len(table))
-    return _slack(voices, spreads, log_odds, moved, seating.beliefs.piece)
+    return _slack(voices, spreads, log_odds, moved, seating.beliefs.piece, closed=CLOSED)
 
 
 def nothing_proved(voices: FrequentVoices) -> Slack:
@@ -122,15 +123,22 @@ def nothing_proved(voices: FrequentVoices) -> Slack:
 
 
 def _slack(
-    voices: FrequentVoices, spreads: list[Spread], log_odds: Floats, moved: Floats, piece: Ints
+    voices: FrequentVoices,
+    spreads: list[Spread],
+    log_odds: Floats,
+    moved: Floats,
+    piece: Ints,
+    *,
+    closed: float = 1.0,
 ) -> Slack:
     """What flips can change, beside what has `moved` (M,) between the sums in use and those of the
-    best configuration; from the largest odds of each of them, in the order of the voices."""
+    best configuration; from the (kinds, entries) largest odds of each, in the order of the voices.
+    Where more than a part of a person's conversations may be changed nothing is proved."""
     calls, people = _calls(voices), range(len(spreads))
 
     def count(f: int) -> tuple[int, float]:
-        own, one = _own(voices, f), spreads[f]
-        return most_flips(log_odds[own], one.pair, one.row, one.together)
+        odds = np.ascontiguousarray(log_odds[:, _own(voices, f)])
+        return most_flips(odds, *spreads[f].ways(len(odds)))
 
     others = np.bincount(piece)[piece] - 1
     shift, tail = moved.copy(), np.zeros(len(voices.table))
@@ -138,6 +146,8 @@ def _slack(
         own = calls[_own(voices, f)]
         shift[own] += spreads[f].of(most) + others[own] * spreads[f].of(1)
         tail[own] += beyond
+        if most > closed * len(own):  # an interval that says nothing would only look like a proof
+            shift[own] = np.inf
     assert voices.frequent.most is not None
     return Slack(shift, tail, voices.frequent.most)
 

@@ -1,23 +1,29 @@
 """How many conversations of one person may be otherwise than in the best configuration, at most.
 
-Let z_i be the largest odds that conversation i is flipped, all his other conversations being at
-their best, and G_ij what two flips gain together beyond the two by themselves. A set B of flips
-then has at most the odds
+A change in conversation i is of a kind c: another track or, where lists may be wrong, no track at
+all. Let z_ic be the largest odds of it, all his other conversations being at their best, and G what
+two changes gain together beyond the two by themselves. A set B of changes then has at most the odds
 
-  product over i in B of z_i x exp(half the sum over i, j in B of G_ij),
+  product over i in B of z_ic x exp(sum over the pairs in B of G).
 
-and the half sum is at most half the sum over i in B of g_i = min((|B| - 1) max_j G_ij, r_i), where
-r_i bounds the sum of the positive G_ij; and it is at most half the sum over i in B of e_i where
-these bound any set together (the largest eigenvalue of G, module `norms`). The latter bounds no
-single row, so it serves for all of B or not at all. The sets of more than a and up to b flips have
-together at most the probability
+What a pair gains is divided between its two ends, in a way that depends on nothing but their kinds.
+Then the sum over pairs is at most the sum over i in B of g_ic, the |B| - 1 largest of its shares,
+for which several straight lines in |B| - 1 are upper bounds: so often the largest share; the sum of
+all positive ones; so often any number, and by how much shares exceed that. Or the sum over pairs is
+at most the sum of some e_ic that bound any set together (half the largest eigenvalue of G, module
+`norms`); those bound no single row, so they serve for all of B or not at all. Lines that serve
+together are a *way*, and the best of several ways is taken. The sets of more than a and up to b
+changes have together at most the probability
 
-  min over t >= 1 of  t^-(a + 1) product over all i of (1 + t z_i e^(g_i / 2)),
+  min over t >= 1 of  t^-(a + 1) product over all i of (1 + t sum over c of z_ic e^g_ic),
 
-with g_i of |B| = b or with e_i, whichever is less,
-and adding these up from all conversations downwards gives a number that is exceeded with hardly any
-probability. Nothing is assumed of the rest of the database: to undo the flips of one person in any
-configuration leaves another one, and no two sets of flips lead to the same one.
+with g_ic of |B| = b; and adding these up from all conversations downwards gives a number that is
+exceeded with hardly any probability. Nothing is assumed of the rest of the database: to undo the
+changes of one person in any configuration leaves another one, and no two sets of changes lead to
+the same one.
+
+Why kinds: to be nowhere costs less than to be on another track, and gains less with others that are
+nowhere too; the cost of the one with the gain of the other would let everything be possible.
 """
 
 from __future__ import annotations
@@ -27,53 +33,78 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-TAIL = 1e-6  # probability with which more are flipped
+TAIL = 1e-6  # probability with which more are changed
+NOTHING = -60.0  # logarithm of a probability that is added as if it were this
 STEP = 1.3  # between the bounds of runs of sizes
 HALVINGS = 26  # of the interval in which log t is sought
 WIDEST = 40.0  # of that interval
 
 
-def most_flips(log_odds: Floats, pair: Floats, row: Floats, together: Floats) -> tuple[int, float]:
-    """How many are flipped at most, and with which probability more are: from the logarithms of
-    z_i, and (n,) the largest of G_ij over j, the bound r_i on all, and e_i."""
-    size = len(log_odds)
+def most_flips(log_odds: Floats, slope: Floats, base: Floats) -> tuple[int, float]:
+    """How many are changed at most, and with which probability more are: from (kinds, n) logarithms
+    of z, and (ways, lines, kinds, n) lines that bound what a change gains with others."""
+    size = log_odds.shape[1]
     edges = [0]
     while edges[-1] < size:
         edges.append(min(max(edges[-1] + 1, int(edges[-1] * STEP)), size))
-    bounds, every = np.empty((2, len(edges) - 1))
-    _bounds(log_odds, pair, row, np.array(edges, np.int64), bounds)
-    _bounds(log_odds, np.full(size, np.inf), together, np.array(edges, np.int64), every)
-    bounds = np.minimum(bounds, every)
     total = 0.0
-    for k in range(len(bounds) - 1, -1, -1):
-        more = total + float(np.exp(min(bounds[k], 0.0)))
+    for a, b in zip(edges[-2::-1], edges[:0:-1], strict=True):
+        more = total + float(np.exp(min(_bound(log_odds, slope, base, a, b), 0.0)))
         if more > TAIL:
-            return edges[k + 1], total
+            return b, total
         total = more
     return 0, total
 
 
 @nb.njit(cache=True, nogil=True)
-def _bounds(log_odds, pair, row, edges, bounds):  # type: ignore[no-untyped-def]
-    size = len(log_odds)
-    lifted = np.empty(size)
-    for k in range(len(bounds)):
-        a, b = edges[k], edges[k + 1]
-        for i in range(size):
-            most = (b - 1) * pair[i] if b > 1 else 0.0
-            lifted[i] = log_odds[i] + 0.5 * min(most, row[i])
-        low, high = 0.0, WIDEST
-        for _ in range(HALVINGS):  # the slope in log t rises
-            middle = 0.5 * (low + high)
-            slope = -(a + 1.0)
-            for i in range(size):
-                slope += 1.0 / (1.0 + np.exp(-middle - lifted[i]))
-            if slope > 0.0:
-                high = middle
-            else:
-                low = middle
-        found = -(a + 1.0) * low
-        for i in range(size):
-            x = low + lifted[i]
-            found += x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
-        bounds[k] = found
+def _bound(log_odds, slope, base, a, b):  # type: ignore[no-untyped-def]
+    """Logarithm of the probability of more than a and up to b changes, at most."""
+    least = np.inf
+    lifted = np.empty(log_odds.shape[1])
+    for way in range(len(slope)):
+        _lift(log_odds, slope[way], base[way], b, lifted)
+        least = min(least, _smallest(lifted, a))
+        if least < NOTHING:
+            return NOTHING
+    return least
+
+
+@nb.njit(cache=True, nogil=True)
+def _lift(log_odds, slope, base, b, lifted):  # type: ignore[no-untyped-def]
+    for i in range(len(lifted)):
+        found = -np.inf
+        for c in range(len(log_odds)):
+            gain = np.inf if b > 1 else 0.0
+            for k in range(len(slope) if b > 1 else 0):
+                gain = min(gain, (b - 1) * slope[k, c, i] + base[k, c, i])
+            one = log_odds[c, i] + gain
+            high, low = max(found, one), min(found, one)
+            found = high if low == -np.inf else high + np.log1p(np.exp(low - high))
+        lifted[i] = found
+
+
+@nb.njit(cache=True, nogil=True)
+def _smallest(lifted, a):  # type: ignore[no-untyped-def]
+    """Any t gives a bound; the search ends where one is as good as nothing."""
+    low, high = 0.0, WIDEST
+    for _ in range(HALVINGS):  # the slope in log t rises
+        middle = 0.5 * (low + high)
+        value, slope = _value(lifted, a, middle)
+        if value < NOTHING:
+            return value
+        if slope > 0.0:
+            high = middle
+        else:
+            low = middle
+    return _value(lifted, a, low)[0]
+
+
+@nb.njit(cache=True, nogil=True)
+def _value(lifted, a, log_t):  # type: ignore[no-untyped-def]
+    value, slope = -(a + 1.0) * log_t, -(a + 1.0)
+    for i in range(len(lifted)):
+        x = log_t + lifted[i]
+        small = np.exp(-abs(x))
+        value += max(x, 0.0) + np.log1p(small)
+        slope += (1.0 if x > 0.0 else small) / (1.0 + small)
+    return value, slope

@@ -8,7 +8,9 @@ to the place in c less what it gives to that in c*; another frequent person spea
 all his other conversations together can (`alone`). All that is a sum over people, so that with it
 in the seats the conversation is a matching as before (`states.matching`), and
 
-  odds <= (sum over the states with him elsewhere) / (the best state).
+  odds <= (sum over the states with him elsewhere) / (the best state),
+
+on another track, and nowhere, each by itself.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ LEAST = 1e-290  # what is less may be lost in rounding
 
 
 def place_odds(seats: Seats, place: Ints, gap: Floats, alone: Floats, entries: Ints) -> Floats:
-    """(some entries,) logarithms of the odds. `gap` (seats,) leads from the sums in use to those of
-    the best configuration, place (entries,) is that; `alone` (entries,) is 0 for whoever is not
-    frequent."""
-    found = np.empty(len(entries))
+    """(2, some entries) logarithms of the odds of another track, and of none. `gap` (seats,) leads
+    from the sums in use to those of the best configuration, place (entries,) is that; `alone`
+    (entries,) is 0 for whoever is not frequent."""
+    found = np.empty((2, len(entries)))
     _odds(seats.arrays, place, seats.seat + gap, alone, entries, found)
     return found
 
@@ -51,11 +53,12 @@ def _odds(net, place, seat, alone, entries, found):  # type: ignore[no-untyped-d
         person, track = np.zeros((people, tracks + 1)), np.zeros(tracks)
         whole = marginals(table, terms, person, track)
         best = value(table, terms, place[first : first + people])
-        elsewhere = 0.0
+        elsewhere = np.zeros(2)
         for k in range(tracks + 1):
             if k != place[e]:
-                elsewhere += person[e - first, k]
-        found[t] = np.log(max(elsewhere, LEAST)) + whole - best
+                elsewhere[int(k == tracks)] += person[e - first, k]
+        for kind in range(2):
+            found[kind, t] = np.log(max(elsewhere[kind], LEAST)) + whole - best
 
 
 @nb.njit(cache=True, nogil=True)

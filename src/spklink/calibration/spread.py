@@ -10,6 +10,10 @@ most of it over the other places p, q. And a change in j moves what his voice ad
 i apart by at most the range over p (0 for nowhere) of w (llr(p, q) - llr(p, q*)): C_ij is the most
 of it over q.
 
+Changes are of two kinds, to another track and to nowhere. Two of one kind share what they gain
+evenly; of what one of each kind gains, nowhere gets one of several parts (`PARTS`), and the other
+the rest (module `counting` says what for).
+
 Here every two conversations are looked at once, in blocks, and nothing is kept of them but a few
 figures a conversation: time grows with the square. Module `norms` has bounds that do without.
 """
@@ -34,6 +38,16 @@ BYTES = 1 << 26  # of the ratios of one block
 WHOLE = 2048  # conversations of one person whose gains are all in memory at once
 FEWEST, MOST, PART = 32, 256, 16  # largest changes that are kept: one in so many, within limits
 ROUNDING = 1e-3  # share by which single precision may be off, generously
+EVEN = 0.5  # of what two changes gain, to each
+LINES = 3  # bounds of what a change gains with so many others
+SAMPLE = 8  # one in so many others tells what is usual
+PARTS = (
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    EVEN,
+)  # that nowhere gets of what it gains with another track. A choice
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,19 @@ class Spread:
     together: Floats  # (n,) of any set of changes: twice its gains are at most the sum of these
     of: Callable[[int], Floats]  # (n,) what so many others can change
     largest: Singles | None = None  # (n, k) changes by single others that `of` was made from
+    shared: Floats | None = None  # (2, lines, parts, kinds, n) slopes and bases
+
+    def ways(self, kinds: int) -> tuple[Floats, Floats]:
+        """(ways, lines, kinds, n) slopes and bases of lines that bound what a change gains, its
+        share of it, with so many others (module `counting`)."""
+        nothing = np.zeros(len(self.pair))
+        slope = np.array([[self.pair, nothing, nothing], [nothing] * LINES])
+        base = np.array([[nothing, self.row, self.row], [self.together] * LINES])
+        plain = [EVEN * np.repeat(one[:, :, None], kinds, axis=2) for one in (slope, base)]
+        if self.shared is None:
+            return plain[0], plain[1]
+        finer = np.swapaxes(self.shared, 1, 2)
+        return np.concatenate([finer[0], plain[0][1:]]), np.concatenate([finer[1], plain[1][1:]])
 
 
 def by_pairs(voice: Voice) -> Spread:
@@ -71,6 +98,7 @@ def by_pairs(voice: Voice) -> Spread:
     kept = min(max(size // PART, FEWEST), MOST, size)
     pair, row, largest = np.empty(size), np.empty(size), np.empty((size, kept), np.float32)
     every = np.empty((size, size), np.float32) if size <= WHOLE else None
+    shared = np.zeros((2, LINES, len(PARTS), 2, size)) if voice.nowhere else None
     step = max(1, BYTES // (16 * size))
     for begin in range(0, size, step):
         part = slice(begin, min(begin + step, size))
@@ -84,9 +112,13 @@ def by_pairs(voice: Voice) -> Spread:
         largest[part] = -np.sort(-most, axis=1)
         if every is not None:
             every[part] = gain
+        if shared is not None:
+            _share(table, start, begin, voice.best, np.array(PARTS), shared[..., part])
     more = 1.0 + ROUNDING
     together = row if every is None else np.full(size, _largest_eigenvalue(every))
-    return Spread(more * pair, more * row, more * together, of_largest(largest), largest)
+    if shared is not None:
+        shared *= more * voice.weight
+    return Spread(more * pair, more * row, more * together, of_largest(largest), largest, shared)
 
 
 def cost_by_pairs(sides: int, width: int) -> float:
@@ -142,3 +174,73 @@ def _changes(table, start, begin, best, nowhere, gain, change):  # type: ignore[
             gain[i, j] = most if most > -np.inf else 0.0  # where there is no other place
             change[i, j] = wide
         gain[i, begin + i], change[i, begin + i] = 0.0, 0.0
+
+
+@nb.njit(cache=True, nogil=True)
+def _share(table, start, begin, best, parts, shared):  # type: ignore[no-untyped-def]
+    """Fill shared (2, lines, parts, kinds, rows), without the weight: kinds are track and nowhere.
+    The lines: the largest share each; all positive ones; what is usual each, and the excess."""
+    slope, base = shared
+    share = np.empty((len(parts), 2))
+    for i in range(shared.shape[4]):
+        rows = table[start[begin + i] - start[begin] : start[begin + i + 1] - start[begin]]
+        for j in range(0, len(best), SAMPLE):
+            _shares(rows, begin + i, start, j, best, parts, share)
+            slope[2, :, :, i] += share * SAMPLE / max(len(best) - 1, 1)
+        for j in range(len(best)):
+            _shares(rows, begin + i, start, j, best, parts, share)
+            for k in range(len(parts)):
+                for c in range(2):
+                    slope[0, k, c, i] = max(slope[0, k, c, i], share[k, c])
+                    base[1, k, c, i] += share[k, c]
+                    base[2, k, c, i] += max(share[k, c] - slope[2, k, c, i], 0.0)
+
+
+@nb.njit(cache=True, nogil=True)
+def _shares(rows, i, start, j, best, parts, share):  # type: ignore[no-untyped-def]
+    """(parts, kinds) of what a change in conversation i gains with one in j, its share at most."""
+    share[:] = 0.0
+    if i == j:
+        return
+    gain = _gains_of_kinds(rows, best[i], start[j], start[j + 1], best[j])
+    for k in range(len(parts)):
+        share[k, 0] = max(EVEN * gain[0], (1.0 - parts[k]) * gain[1], 0.0)
+        share[k, 1] = max(EVEN * gain[3], parts[k] * gain[2], 0.0)
+
+
+@nb.njit(cache=True, nogil=True)
+def _gains_of_kinds(rows, here, left, right, there):  # type: ignore[no-untyped-def]
+    """The most that two changes gain: both to tracks, to a track and nowhere, nowhere and a track,
+    both nowhere. `rows` are the ratios of the sides of one conversation, whose best place is
+    `here`; the sides of the other are `left` up to `right`."""
+    least = np.float32(-np.inf)
+    both, first, second, none = least, least, least, least
+    mine, tracks = len(rows), right - left
+    for q in range(tracks + 1):
+        if q == there:
+            continue
+        own = _moved(rows, here, left, q, there, tracks) if here < mine else np.float32(0.0)
+        for p in range(mine + 1):
+            if p == here:
+                continue
+            moved = _moved(rows, p, left, q, there, tracks) if p < mine else np.float32(0.0)
+            if p < mine and q < tracks:
+                both = max(both, moved - own)
+            elif p < mine:
+                first = max(first, moved - own)
+            elif q < tracks:
+                second = max(second, moved - own)
+            else:
+                none = moved - own
+    return both, first, second, none
+
+
+@nb.njit(cache=True, nogil=True)
+def _moved(rows, p, left, q, there, tracks):  # type: ignore[no-untyped-def]
+    """What a change from `there` to q adds to track p."""
+    found = np.float32(0.0)
+    if q < tracks:
+        found += rows[p, left + q]
+    if there < tracks:
+        found -= rows[p, left + there]
+    return found

@@ -42,7 +42,8 @@ class Slack:
     def reason(self) -> str:
         text = f"voices of people with more than {self.most} conversations are summed"
         if np.isinf(self.shift).any():
-            text += "; how far that is off at most was not proved within --budget-seconds"
+            text += "; of some, how far that is off at most was not proved"
+            text += " (a larger --budget-seconds may do)"
         return text
 
     def of(self, calls: Ints) -> Slack:

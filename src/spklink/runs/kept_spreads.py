@@ -8,7 +8,7 @@ hash of the first two is its name in a file that belongs to a model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of
 from spklink.calibration.frequent import FrequentVoices
-from spklink.calibration.spread import Spread, of_largest
+from spklink.calibration.spread import LINES, Spread, of_largest
 from spklink.runs.call_keys import Keys
 from spklink.runs.clique_store import joined_keys, totals
 
 Ints = NDArray[np.int64]
-VERSION = 2  # of kept spreads
-NAMES = ("pair", "row", "together", "largest")
+VERSION = 3  # of kept spreads
+NAMES = ("pair", "row", "together", "largest", "shared")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class KeptSpreads:
         some = [f for f, one in enumerate(spreads) if one.largest is not None]
         arrays: dict[str, NDArray[Any]] = {"person": self._names(voices, place)[some]}
         for name in NAMES:
-            values = [getattr(spreads[f], name) for f in some]
+            values = [_values(spreads[f], name) for f in some]
             arrays[name] = np.concatenate([np.zeros(0), *(one.ravel() for one in values)])
             sizes = np.array([one.size for one in values], np.int64)
             arrays[f"{name}_start"] = np.concatenate([[0], np.cumsum(sizes)])
@@ -81,6 +81,16 @@ def _spread(arrays: Mapping[str, NDArray[Any]], k: int) -> Spread:
     for name in NAMES:
         start = arrays[f"{name}_start"]
         parts.append(np.array(arrays[name][start[k] : start[k + 1]]))
-    pair, row, together, largest = parts
+    pair, row, together, largest, shared = parts
     largest = largest.reshape(len(pair), -1)
-    return Spread(pair, row, together, of_largest(largest), largest)
+    spread = Spread(pair, row, together, of_largest(largest), largest)
+    return (
+        replace(spread, shared=shared.reshape(2, LINES, -1, 2, len(pair)))
+        if len(shared)
+        else spread
+    )
+
+
+def _values(spread: Spread, name: str) -> NDArray[Any]:
+    found = getattr(spread, name)
+    return np.zeros(0) if found is None else np.asarray(found)

@@ -33,7 +33,7 @@ from spklink.calibration.frequent import FrequentVoices, side_line
 from spklink.calibration.norms import by_norms, cost_by_norms
 from spklink.calibration.place_odds import place_odds
 from spklink.calibration.spread import WHOLE, Spread, Voice, by_pairs, cost_by_pairs
-from spklink.database.sides import chances_of_bits, odds_of_seats, seat_numbers, track_of
+from spklink.database.sides import odds_of_seats, track_of
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating
@@ -77,7 +77,7 @@ def certify(
     spreads = _spreads(voices, curve, weight, place, seconds, before, nowhere=False)
     if spreads is None:
         return nothing_proved(voices)
-    at_best = voices.gains(curve, weight, chances_of_bits(best.astype(np.float64)))
+    at_best = _at_best(voices, spreads)
     gap = odds_of_seats(at_best) - odds_of_seats(table.sums)
     log_odds = _flip_odds(posterior, gap)[calls]
     every = np.concatenate([one.row for one in spreads])
@@ -104,10 +104,7 @@ def certify_seats(
     spreads = _spreads(voices, curve, weight, place[entries], seconds, before, nowhere=True)
     if spreads is None:
         return nothing_proved(voices)
-    entry, side = seat_numbers(table)
-    track = side - table.sides.start[table.listing.conversation[entry]]
-    at_best = voices.gains(curve, weight, (track == place[entry]).astype(np.float64))
-    gap = at_best - table.sums
+    gap = _at_best(voices, spreads) - table.sums
     alone = np.zeros(len(table.people))
     alone[entries] = np.concatenate([one.row for one in spreads])
     log_odds = place_odds(seating.seats, place, gap, alone, entries)
@@ -171,7 +168,8 @@ def _spreads(
 
     def spread(f: int) -> Spread:
         voice = _voice(voices, f, line, weight, place[_own(voices, f)], nowhere)
-        return _spread(voice, full=bool(by_pairs_too[f]))
+        found = _spread(voice, full=bool(by_pairs_too[f]))
+        return replace(found, at_best=voices.one(f, line, weight, _everywhere(voice)))
 
     kept = {} if before is None else before.found(voices, place, nowhere=nowhere)
     left = [f for f in range(len(voices.frequent)) if f not in kept]
@@ -230,6 +228,21 @@ def _voice(
         nowhere=nowhere,
         weight=each,
     )
+
+
+def _everywhere(voice: Voice) -> Floats:
+    """(sides,) 1 where somebody is at best, else 0."""
+    tracks = np.diff(voice.start)
+    track = np.arange(len(voice.sides)) - np.repeat(voice.start[:-1], tracks)
+    return np.asarray(track == np.repeat(voice.best, tracks), np.float64)
+
+
+def _at_best(voices: FrequentVoices, spreads: list[Spread]) -> Floats:
+    """(seats,) what frequent voices add to every seat in the best configuration."""
+    found = np.zeros(len(voices.uniform))
+    for seats, one in zip(voices.seats, spreads, strict=True):
+        found[seats] = one.at_best
+    return found
 
 
 def _calls(voices: FrequentVoices) -> Ints:

@@ -76,11 +76,16 @@ class FrequentVoices:
         return found
 
     def _of(self, f: int, line: SideLine, weight: Weight, chance: Floats) -> tuple[Ints, Floats]:
-        seats, together = self.seats[f], self.together[f]
+        seats = self.seats[f]
+        return seats, self.one(f, line, weight, chance[seats])
+
+    def one(self, f: int, line: SideLine, weight: Weight, chance: Floats) -> Floats:
+        """What the voice of one person adds to his seats, where he is on each with these
+        chances."""
+        together = self.together[f]
         usable = self.usable[together.sides]
-        q = np.where(usable, chance[seats], 0.0)
         each = weight.of(self.frequent.calls[f : f + 1].astype(np.int32))[0]
-        return seats, np.where(usable, each * together(line, q), 0.0)
+        return np.where(usable, each * together(line, np.where(usable, chance, 0.0)), 0.0)
 
     @cached_property
     def together(self) -> list[Summing]:

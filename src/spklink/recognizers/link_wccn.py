@@ -43,7 +43,7 @@ from spklink.recognizers.plda import (
     two_covariance,
 )
 from spklink.recognizers.sums import Comparison, compared_again
-from spklink.threads import one_blas_thread
+from spklink.threads import in_order, one_blas_thread
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -120,6 +120,7 @@ class TermsAsAsked:
     fold: int
     units: Units
     sides: int  # in all
+    threads: int = 1
 
     def pairs(self, one: Sides, two: Sides) -> Floats:
         sides, at = np.unique(np.concatenate([one, two]), return_inverse=True)
@@ -139,15 +140,17 @@ class TermsAsAsked:
 
     @cached_property
     def _every(self) -> PairTerms:
-        return self._made(np.arange(self.sides))
+        return self._made(np.arange(self.sides), self.threads)
 
-    def _made(self, sides: Sides) -> PairTerms:
+    def _made(self, sides: Sides, threads: int = 1) -> PairTerms:
+        blocks = [sides[begin : begin + ROWS] for begin in range(0, len(sides), ROWS)]
         with one_blas_thread():
-            reduced = [
-                self.view.reduction.reduced(self.units(sides[begin : begin + ROWS]))
-                for begin in range(0, len(sides), ROWS)
-            ]
-            return self.view.learned[self.fold].terms(np.concatenate(reduced))
+            found = list(in_order(self._block, blocks or [sides], threads))
+        unit, less = ([getattr(one, name) for one in found] for name in ("unit", "less"))
+        return PairTerms(np.concatenate(unit), np.concatenate(less))
+
+    def _block(self, sides: Sides) -> PairTerms:
+        return self.view.learned[self.fold].terms(self.view.reduction.reduced(self.units(sides)))
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,8 @@ def _terms(view: View, measuring: _Measuring) -> tuple[Terms, Terms]:
     sides, order = len(scorer.sound.marks), scorer.sound.order
     if sides > MOST_SIDES:
         units = scorer.units()
-        return TermsAsAsked(view, 0, units, sides), TermsAsAsked(view, 1, units, sides)
+        one, two = (TermsAsAsked(view, f, units, sides, scorer.near) for f in (0, 1))
+        return one, two
     left = np.ones(sides, np.bool_)
     unit = np.zeros((2, sides, view.reduction.size), np.float32)
     less = np.zeros((2, sides))

@@ -8,7 +8,7 @@ hash of the first two is its name in a file that belongs to a model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from spklink.runs.clique_store import joined_keys, totals
 
 Ints = NDArray[np.int64]
 VERSION = 3  # of kept spreads
-NAMES = ("pair", "row", "together", "largest", "shared")
+NAMES = ("pair", "row", "together", "largest", "shared", "at_best")
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,15 @@ class KeptSpreads:
 
 
 def _spread(arrays: Mapping[str, NDArray[Any]], k: int) -> Spread:
-    """That of the k-th person; the conversations of one person are the rows of every array."""
+    """That of the k-th person; his conversations, or his sides, are in the order of the table."""
     parts = []
     for name in NAMES:
         start = arrays[f"{name}_start"]
         parts.append(np.array(arrays[name][start[k] : start[k + 1]]))
-    pair, row, together, largest, shared = parts
+    pair, row, together, largest, shared, at_best = parts
     largest = largest.reshape(len(pair), -1)
-    spread = Spread(pair, row, together, of_largest(largest), largest)
-    return (
-        replace(spread, shared=shared.reshape(2, LINES, -1, 2, len(pair)))
-        if len(shared)
-        else spread
-    )
+    finer = shared.reshape(2, LINES, -1, 2, len(pair)) if len(shared) else None
+    return Spread(pair, row, together, of_largest(largest), largest, finer, at_best)
 
 
 def _values(spread: Spread, name: str) -> NDArray[Any]:

@@ -47,16 +47,55 @@ CLOSED = 0.5  # share of a person's conversations: where more may be changed, no
 
 
 class Before(Protocol):
-    """Spreads of earlier runs: they depend on a person's conversations and where he is in them.
-    `place` is that of each entry of frequent people, `nowhere` whether that may be no track."""
+    """Spreads that were made before: they depend on a person's conversations and where he is in
+    them. `place` is that of each entry of frequent people, `nowhere` whether that may be no
+    track."""
 
     def found(self, voices: FrequentVoices, place: Ints, *, nowhere: bool) -> dict[int, Spread]:
         """By the number of the person."""
         ...
 
     def keep(
-        self, voices: FrequentVoices, place: Ints, spreads: list[Spread], *, nowhere: bool
-    ) -> None: ...
+        self,
+        voices: FrequentVoices,
+        place: Ints,
+        spreads: list[Spread],
+        *,
+        nowhere: bool,
+        new: bool,
+    ) -> None:
+        """Those of everybody; `new` if some were not found."""
+        ...
+
+
+class InFull:
+    """Spreads of the answer in full hold for bits too, of people who are in the same places there:
+    to be nowhere is but one more change. `before` knows those of earlier runs."""
+
+    def __init__(self, before: Before | None) -> None:
+        self.before = before
+        self.made: tuple[Ints, list[Spread]] | None = None
+
+    def found(self, voices: FrequentVoices, place: Ints, *, nowhere: bool) -> dict[int, Spread]:
+        if not nowhere and self.made is not None:
+            there, spreads = self.made
+            same = np.logical_and.reduceat(place == there, voices.frequent.start[:-1])
+            return {f: spreads[f] for f in np.flatnonzero(same).tolist()}
+        return {} if self.before is None else self.before.found(voices, place, nowhere=nowhere)
+
+    def keep(
+        self,
+        voices: FrequentVoices,
+        place: Ints,
+        spreads: list[Spread],
+        *,
+        nowhere: bool,
+        new: bool,
+    ) -> None:
+        if nowhere:
+            self.made = place, spreads
+        if self.before is not None and (nowhere or self.made is None):
+            self.before.keep(voices, place, spreads, nowhere=nowhere, new=new)
 
 
 def certify(
@@ -176,8 +215,8 @@ def _spreads(
     with one_blas_thread():
         kept |= zip(left, in_order(spread, left, voices.threads), strict=True)
     found = [kept[f] for f in range(len(voices.frequent))]
-    if before is not None and left:
-        before.keep(voices, place, found, nowhere=nowhere)
+    if before is not None:
+        before.keep(voices, place, found, nowhere=nowhere, new=bool(left))
     return found
 
 

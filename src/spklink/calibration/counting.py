@@ -36,8 +36,10 @@ Floats = NDArray[np.float64]
 TAIL = 1e-6  # probability with which more are changed
 NOTHING = -60.0  # logarithm of a probability that is added as if it were this
 STEP = 1.3  # between the bounds of runs of sizes
-HALVINGS = 26  # of the interval in which log t is sought
-WIDEST = 40.0  # of that interval
+STEPS = 30  # at most, when log t is sought
+WIDEST = 40.0  # log t
+FLAT = 1e-3  # slope, below which a value is all but the least
+TINY, MOST = 1e-12, 1e200
 
 
 def most_flips(log_odds: Floats, slope: Floats, base: Floats) -> tuple[int, float]:
@@ -85,26 +87,37 @@ def _lift(log_odds, slope, base, b, lifted):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def _smallest(lifted, a):  # type: ignore[no-untyped-def]
-    """Any t gives a bound; the search ends where one is as good as nothing."""
-    low, high = 0.0, WIDEST
-    for _ in range(HALVINGS):  # the slope in log t rises
-        middle = 0.5 * (low + high)
-        value, slope = _value(lifted, a, middle)
-        if value < NOTHING:
-            return value
+    """The least value over log t, whose slope rises: by Newton's steps, halved where they leave the
+    interval that it must be in. Any t gives a bound, so the search ends where one is as good as
+    nothing, or nearly the least."""
+    low, high, log_t, least = 0.0, WIDEST, 0.0, np.inf
+    for _ in range(STEPS):
+        value, slope, bend = _value(lifted, a, log_t)
+        least = min(least, value)
+        if least < NOTHING or abs(slope) < FLAT:
+            break
         if slope > 0.0:
-            high = middle
+            high = log_t
         else:
-            low = middle
-    return _value(lifted, a, low)[0]
+            low = log_t
+        if high <= 0.0:
+            break
+        log_t -= slope / max(bend, TINY)
+        if not low < log_t < high:
+            log_t = 0.5 * (low + high)
+    return least
 
 
 @nb.njit(cache=True, nogil=True)
 def _value(lifted, a, log_t):  # type: ignore[no-untyped-def]
-    value, slope = -(a + 1.0) * log_t, -(a + 1.0)
+    """The logarithm of the bound, its slope and how that bends, in log t."""
+    value, slope, bend, product = -(a + 1.0) * log_t, -(a + 1.0), 0.0, 1.0
     for i in range(len(lifted)):
         x = log_t + lifted[i]
         small = np.exp(-abs(x))
-        value += max(x, 0.0) + np.log1p(small)
-        slope += (1.0 if x > 0.0 else small) / (1.0 + small)
-    return value, slope
+        product *= 1.0 + small
+        if product > MOST:  # one logarithm for many factors
+            value, product = value + np.log(product), 1.0
+        part = (1.0 if x > 0.0 else small) / (1.0 + small)
+        value, slope, bend = value + max(x, 0.0), slope + part, bend + part * (1.0 - part)
+    return value + np.log(product), slope, bend

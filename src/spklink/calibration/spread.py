@@ -84,14 +84,14 @@ class Spread:
 
     def ways(self, kinds: int) -> tuple[Floats, Floats]:
         """(ways, lines, kinds, n) slopes and bases of lines that bound what a change gains, its
-        share of it, with so many others (module `counting`)."""
+        share of it, with so many others (module `counting`). One kind: to another track."""
         nothing = np.zeros(len(self.pair))
         slope = np.array([[self.pair, nothing, nothing], [nothing] * LINES])
         base = np.array([[nothing, self.row, self.row], [self.together] * LINES])
         plain = [EVEN * np.repeat(one[:, :, None], kinds, axis=2) for one in (slope, base)]
         if self.shared is None:
             return plain[0], plain[1]
-        finer = np.swapaxes(self.shared, 1, 2)
+        finer = np.swapaxes(self.shared, 1, 2)[..., :kinds, :]
         return np.concatenate([finer[0], plain[0][1:]]), np.concatenate([finer[1], plain[1][1:]])
 
 

@@ -49,9 +49,17 @@ class KeptSpreads:
             return {}
 
     def keep(
-        self, voices: FrequentVoices, place: Ints, spreads: list[Spread], *, nowhere: bool
+        self,
+        voices: FrequentVoices,
+        place: Ints,
+        spreads: list[Spread],
+        *,
+        nowhere: bool,
+        new: bool,
     ) -> None:
-        """Those of this run."""
+        """Those of this run, unless they are there."""
+        if not new:
+            return
         some = [f for f, one in enumerate(spreads) if one.largest is not None]
         arrays: dict[str, NDArray[Any]] = {"person": self._names(voices, place)[some]}
         for name in NAMES:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from spklink.calibration.certificate import Before, certify, certify_seats, nothing_proved
+from spklink.calibration.certificate import (
+    Before,
+    InFull,
+    certify,
+    certify_seats,
+    nothing_proved,
+)
 from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.settling import listed_pieces
 from spklink.database.conversations import Conversations
@@ -38,11 +44,12 @@ def with_slack(
     voices = replace(voices, table=table)
     by = voices, found.calibration, found.weight
     slack = seat_slack = nothing
+    known = InFull(before)
+    if result.seating is not None:
+        seat_slack = certify_seats(*by, result.seating, seconds, known)
     if result.solution is not None:
         piece = listed_pieces(table, evidence.links).label.astype(np.int64)
-        slack = certify(*by, result.solution, piece, seconds, before)
-    if result.seating is not None:
-        seat_slack = certify_seats(*by, result.seating, seconds, before)
+        slack = certify(*by, result.solution, piece, seconds, known)
     return _promised(result, slack, seat_slack)
 
 

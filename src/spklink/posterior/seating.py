@@ -139,11 +139,16 @@ class Seating:
     @cached_property
     def certainty(self) -> list[str]:
         """(K,) of every clique: that of its least certain piece."""
-        rank = {name: k for k, name in enumerate(CERTAINTIES)}
         worst = np.zeros(len(self.cliques), np.int64)
-        of_piece = np.array([rank[name] for name in self.beliefs.certainty], np.int64)
-        np.maximum.at(worst, self.cliques.label, of_piece[self.beliefs.piece])
+        np.maximum.at(worst, self.cliques.label, self.certainties)
         return [CERTAINTIES[k] for k in worst]
+
+    @property
+    def certainties(self) -> Ints:
+        """(M,) how certain each conversation is, by the number in CERTAINTIES: as its piece."""
+        rank = {name: k for k, name in enumerate(CERTAINTIES)}
+        of_piece = np.array([rank[name] for name in self.beliefs.certainty], np.int64)
+        return of_piece[self.beliefs.piece]
 
     def candidate_probabilities(self, links: Links) -> Floats:
         """(C,) how probable each candidate of every link (module `links`) is its speaker twice."""

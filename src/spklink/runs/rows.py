@@ -13,6 +13,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
 from spklink.database.sides import speakers_on
 from spklink.measures.evaluation import configurations
+from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import STRANGER, Seating
 from spklink.tables import probability_text
@@ -84,7 +85,7 @@ def seat_columns(seating: Seating, given: Mask, usable: Mask | None = None) -> l
         whole_numbers(label + 1).of(calls),
         low,
         high,
-        words(seating.certainty).of(label).of(calls),
+        Column(CERTAINTIES, seating.certainties).of(calls),
         Column((INFERRED, GIVEN), given.astype(np.int64)).of(calls),
         decision,
     ]

@@ -288,3 +288,20 @@ def test_whom_the_budget_looks_at_in_full():
     middle = in_full(spoken, 1.2e-3)
     assert middle[some.calls == 40].all()
     assert not middle[some.calls == 400].any()
+
+
+def test_nowhere_is_counted_by_its_own_cost_and_gain(monkeypatch):
+    """Where absence is cheap and another track dear, the cost of the one with the gain of the other
+    would let everything be possible: then nothing is proved, and figures are estimates."""
+    table, vectors, _ = made([f"a;b{k}" for k in range(150)], 1.0, 5, there=1.0, width=60)
+    line = Line(26.0, -9.5)
+    plain, found, _ = by_sums(table, vectors, None, 100, line, 0.001, 60.0)
+    assert set(found.certainty) == {"certified"}
+    sure = plain.confidence.chance >= 0.995
+    assert sure.sum() > 100
+    assert found.settled()[sure].mean() > 0.8
+    ways = Spread.ways
+    monkeypatch.setattr(Spread, "ways", lambda self, kinds: ways(replace(self, shared=None), kinds))
+    _, without, _ = by_sums(table, vectors, None, 100, line, 0.001, 60.0)
+    assert set(without.certainty) == {"estimated"}
+    np.testing.assert_allclose(without.beliefs.low, plain.beliefs.low, atol=2e-6)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +43,10 @@ SHARE = 0.15
 # Where lists have open ends. Chosen on the calls of one half of the speakers without their lists:
 # fewer errors of pairs than with the highest 15 %, or with the lower part alone.
 OPEN_SHARE = 1.0
+SAMPLED, MARGIN = (
+    8,
+    1.4,
+)  # one score in so many tells where the highest begin, with so much to spare
 ROWS = 1024  # sides at a time: a choice that bounds the memory
 
 
@@ -149,16 +154,49 @@ def highest_moments(
     scores: Singles | Floats, there: Sides, share: float = SHARE
 ) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the highest `share` (at least two) of the scores of each row;
-    `there` (rows,) is how many it has, the others are -inf. Works in the memory of `scores`."""
+    `there` (rows,) is how many it has, the others are -inf."""
     count = np.maximum(np.ceil(share * there - 1e-9), 2).astype(np.int64)
     count = np.minimum(count, there)
-    width, most = scores.shape[1], max(int(count.max(initial=0)), 1)
-    if most < width:
-        scores.partition(width - most, axis=1)  # far quicker than to sort them all
-    highest = np.sort(scores[:, width - most :], axis=1)[:, ::-1]
+    most = max(int(count.max(initial=0)), 1)
+    highest = np.sort(_with_highest(scores, most), axis=1)[:, : -most - 1 : -1]
     taken = np.arange(most) < count[:, None]
     values = np.where(taken, highest, np.float32(0.0)).astype(np.float64)
     number = np.maximum(count, 1)
     mean = values.sum(1) / number
     square = (np.where(taken, values - mean[:, None], 0.0) ** 2).sum(1) / number
     return mean, np.sqrt(np.maximum(square, 1e-12))
+
+
+def _with_highest(scores: Singles | Floats, most: int) -> Singles | Floats:
+    """(rows, most or some more) the highest scores of each row, in any order, and perhaps -inf.
+
+    A sample of a row tells about where they begin; what is above is gathered, which takes a fifth
+    of the time of a partition, itself quicker than to sort them all."""
+    width = scores.shape[1]
+    if most >= width:
+        return scores
+    sample = np.sort(scores[:, ::SAMPLED], axis=1)
+    least = sample[:, max(int(sample.shape[1] * (1.0 - MARGIN * most / width)), 0)]
+    found = np.full((len(scores), min(2 * int(MARGIN * most), width) + 1), -np.inf, scores.dtype)
+    count = np.empty(len(scores), np.int64)
+    _gather_above(scores, least, found, count)
+    for row in np.flatnonzero((count < most) | (count >= found.shape[1])):  # a sample far off: rare
+        found[row], count[row] = -np.inf, most
+        found[row, :most] = np.partition(scores[row], width - most)[width - most :]
+    return found[:, : int(count.max(initial=most))]
+
+
+@nb.njit(cache=True, nogil=True)
+def _gather_above(scores, least, found, count):  # type: ignore[no-untyped-def]
+    """Every score is written, and what is not above is written over: nothing to be guessed wrongly
+    by the processor."""
+    last = found.shape[1] - 1
+    for i in range(len(scores)):
+        above, low = 0, least[i]
+        for j in range(scores.shape[1]):
+            x = scores[i, j]
+            found[i, min(above, last)] = x
+            above += x >= low
+        if above <= last:
+            found[i, above] = -np.inf
+        count[i] = above

@@ -136,7 +136,8 @@ def test_a_few_sides_of_everybody_tell_how_people_differ():
     usable[:3] = False
     order = np.random.default_rng(0).permutation(4650)
     chosen = link_wccn.few_of_each(usable, speaker, order)
-    assert chosen[speaker == 0].sum() == link_wccn.OF_EACH and not chosen[:3].any()
+    assert chosen[speaker == 0].sum() == link_wccn.OF_EACH
+    assert not chosen[:3].any()
     assert chosen[speaker != 0].all()  # nobody knows who the strangers are: they are many people
     first = order[usable[order] & (speaker[order] == 0)][: link_wccn.OF_EACH]
     assert chosen[first].all()

@@ -58,7 +58,8 @@ def simulated(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(calls, 2, width) vectors, and on which track the first person is."""
     beta, calls = variance_ratio(mu, width), len(one)
-    voice = rng.standard_normal((int(two.max()) + 1, width), dtype=np.float32)
+    people = 1 + int(max(one.max(), two.max()))
+    voice = rng.standard_normal((people, width), dtype=np.float32)
     voice *= np.float32(np.sqrt(beta))
     truth = rng.integers(0, 2, calls)
     vectors = rng.standard_normal((calls, 2, width), dtype=np.float32)

@@ -7,10 +7,10 @@ The table: as many calls as are asked for, a thousand to an agent, customers by 
 more with names of people in letters instead of numbers; `results` writes assignments of every call
 with as many different probabilities, by columns, as Parquet and row by row, and reads them with
 pandas; `back` makes a results folder of calls in rings of four by given scores, and reads it by
-evaluate, report and export; `peers` reads the table with
-pyarrow and, where it is installed, polars. Times are wall-clock from least to most, in a process
-that starts anew each time; memory is its peak. Seconds of the processor tell more where others
-work on the same machine.
+evaluate, report and export; `polars` reads the table and as many scores with pyarrow alone, with
+polars alone, and with our own reader, which also checks. Times are wall-clock from least to most,
+in a process that starts anew each time; memory is its peak. Seconds of the processor tell more
+where others work on the same machine.
 """
 
 from __future__ import annotations
@@ -108,6 +108,10 @@ def part(what: str, table: Path) -> None:
         import polars
 
         found["rows"] = polars.read_csv(table).height
+    elif what == "ours":
+        from spklink.database.conversations import read_conversations
+
+        found["rows"] = len(read_conversations(table))
     elif what == "scores":
         _scores(table)
     elif what == "pandas":
@@ -230,6 +234,12 @@ def _results(path: Path, how: str) -> int:
     return out.stat().st_size
 
 
+def readers(what: str, path: Path, ours: str) -> list[tuple[str, tuple[str, ...]]]:
+    """What reads a table, our own reader last."""
+    alone = [(f"{what} by {one} alone", spoken(one, str(path))) for one in ("pyarrow", "polars")]
+    return [*alone, (f"{what} by spklink, checked", spoken(ours, str(path)))]
+
+
 def processor() -> str:
     """What it runs on."""
     try:
@@ -244,7 +254,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=2_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    every = ("check", "names", "scores", "results", "back", "peers")
+    every = ("check", "names", "scores", "results", "back", "polars")
     parser.add_argument("--what", nargs="+", choices=every, default=every)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     given, rest = parser.parse_known_args()
@@ -274,14 +284,9 @@ def main() -> None:
         if "back" in given.what:
             rings = str(made_rings(folder / "rings", given.calls))
             asked += [(f"{one}, {given.calls:,} calls", spoken(one, rings)) for one in BACK]
-        if "peers" in given.what:
-            asked.append(("the table by pyarrow alone", spoken("pyarrow", str(table))))
-            try:
-                import polars  # noqa: F401
-
-                asked.append(("the table by polars alone", spoken("polars", str(table))))
-            except ImportError:
-                print("polars is not installed")
+        if "polars" in given.what:
+            asked += readers("the table", table, "ours")
+            asked += readers("scores", made_scores(folder, given.calls), "scores")
         for title, words in asked:
             rows.append((title, *measured(given.runs, *words)))
     show(f"Tables ({processor()})", ["", "wall-clock", "processor", "peak memory", "file"], rows)

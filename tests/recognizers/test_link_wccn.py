@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spklink.database.conversations import make_conversations
 from spklink.database.links import candidates, find_links, needed_sides
 from spklink.database.sides import speakers_on
 from spklink.measures.detection import measure
@@ -127,3 +128,61 @@ def test_left_out_where_there_are_no_folds_or_few_links(shape):
     why = link_wccn.fit(made.conversations, made.links, same, plain(vectors), usable, seed=0)
     assert isinstance(why, str)
     assert "50 are needed in each" in why
+
+
+def test_a_few_sides_of_everybody_tell_how_people_differ():
+    speaker = np.concatenate([np.zeros(4000), np.repeat(1 + np.arange(300), 2), np.full(50, -1)])
+    speaker, usable = speaker.astype(np.int64), np.ones(4650, bool)
+    usable[:3] = False
+    order = np.random.default_rng(0).permutation(4650)
+    chosen = link_wccn.few_of_each(usable, speaker, order)
+    assert chosen[speaker == 0].sum() == link_wccn.OF_EACH
+    assert not chosen[:3].any()
+    assert chosen[speaker != 0].all()  # nobody knows who the strangers are: they are many people
+    first = order[usable[order] & (speaker[order] == 0)][: link_wccn.OF_EACH]
+    assert chosen[first].all()
+    few = np.zeros(4650, np.int64)  # one person, and nobody else to learn from
+    assert np.array_equal(link_wccn.few_of_each(usable, few, order), usable)
+
+
+def call_centre(agents=6, each=150, seed=0):
+    """Voices without any structure to be learned: calls of a few agents with customers who call
+    twice, and who is on which side."""
+    rng, calls = np.random.default_rng(seed), agents * each
+    agent, customer = np.arange(calls) % agents, rng.permutation(calls) // 2
+    table = make_conversations(
+        (f"c{m}", f"a{a}", f"b{b}")
+        for m, (a, b) in enumerate(zip(agent.tolist(), customer.tolist(), strict=True))
+    )
+    speaker = speakers_on(table, rng.integers(0, 2, calls).astype(np.int8))
+    identity = rng.standard_normal((len(table.speakers), WIDTH))
+    vectors = identity[speaker] + 1.5 * rng.standard_normal((2 * calls, WIDTH))
+    links = find_links(table)
+    one, two = needed_sides(links, table.sides)
+    same = (speaker[one] == speaker[two])[candidates(links, table.sides)].astype(float)
+    return table, links, same, vectors.astype(np.float32), speaker
+
+
+@pytest.mark.parametrize("back_end", link_wccn.BACK_ENDS)
+def test_agents_of_a_call_centre_are_no_easier_than_their_customers(back_end):
+    """One calibration serves both: the same distance from strangers, in spreads of these."""
+    table, links, same, vectors, speaker = call_centre()
+    usable = np.ones(len(vectors), bool)
+    calls = np.bincount(speaker)
+    one, two = needed_sides(links, table.sides)
+    pair, often = speaker[one] == speaker[two], calls[speaker[one]] > 2
+
+    def ahead(who):
+        by = link_wccn.fit(
+            *(table, links, same, plain(vectors), usable),
+            seed=0,
+            back_end=back_end,
+            speaker=who,
+        )
+        scores = by.scores(one, two)
+        gap = scores[pair & often].mean() - scores[pair & ~often].mean()
+        return gap / scores[~pair].std()
+
+    assert abs(ahead(speaker)) < 0.25
+    if back_end == "plda":
+        assert ahead(None) > 0.5  # what this test would see

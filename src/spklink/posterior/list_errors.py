@@ -21,9 +21,12 @@ Floats = NDArray[np.float64]
 AUTO = "auto"
 ERRORS, LISTINGS = 0.5, 20.0  # what the prior is worth: half an error in twenty listings
 FIRST = 0.01  # rate with which estimating begins
-ROUNDS = 12  # of two steps each
-SETTLED = 0.02  # by this share of itself the rate may still move
-FASTEST = 0.9  # of the step before, that a step may seem to be
+ROUNDS = 24  # at most
+SETTLED = 0.02  # by this share of itself the rate may still move, all steps to come together
+SLOWEST = 0.99  # of the step before, that a step may seem to be
+FURTHEST = 3.0  # in logarithms: a step that is predicted
+NEAR = 1e-3  # in logarithms: rates that are too close to tell how steps shrink
+HIGHER = 1.5  # times the rate: where the expected absences are looked at once more
 LARGEST = 0.5
 COVERED = 0.95  # of the interval
 
@@ -37,7 +40,7 @@ class Rate:
     high: float
     estimated: bool
     absences: float = 0.0  # expected
-    listings: float = 0.0  # that voices say something about
+    listings: float = 0.0  # as many that were told for certain would say as much
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Rate:
@@ -87,43 +90,64 @@ def next_rate(absent: Floats) -> float:
     return (float(absent.sum()) + ERRORS) / (len(absent) + ERRORS + LISTINGS)
 
 
+@dataclass(frozen=True)
+class _Step:
+    """One step of EM."""
+
+    rate: float  # that was assumed
+    chance: Floats  # of absence, at that rate
+
+    @property
+    def once(self) -> float:
+        """The rate after it."""
+        return next_rate(self.chance)
+
+    @property
+    def length(self) -> float:
+        """In logarithms."""
+        return float(np.log(self.once / self.rate))
+
+    def shrink(self, before: _Step, known: float) -> float:
+        """The factor by which steps shrink, from two of them."""
+        apart = float(np.log(self.rate / before.rate))
+        if abs(apart) < NEAR:
+            return known
+        return min(max(float(np.log(self.once / before.once)) / apart, 0.0), SLOWEST)
+
+    def further(self, shrink: float) -> float:
+        """Where steps that shrink by this factor would end: EM alone takes many small steps where
+        errors are few, or few voices speak of them."""
+        length = np.clip(self.length / (1.0 - shrink), -FURTHEST, FURTHEST)
+        return float(min(self.rate * np.exp(length), LARGEST))
+
+
 def estimate_rate(absent: Callable[[float], Floats]) -> Rate:
     """The rate of list errors; `absent` maps a rate to the probabilities that certain people are
     absent."""
-
-    def step(rate: float) -> tuple[float, Floats]:
-        chance = absent(rate)
-        return next_rate(chance), chance
-
-    rate = FIRST
+    before, shrink = _Step(FIRST, absent(FIRST)), SLOWEST
+    now = _Step(before.once, absent(before.once))
     for _ in range(ROUNDS):
-        once, chance = step(rate)
-        if abs(once - rate) <= SETTLED * once:
-            return _with_interval(once, chance)
-        twice, chance = step(once)
-        if abs(twice - once) <= SETTLED * twice:
-            return _with_interval(twice, chance)
-        rate = _further(rate, once, twice)
-    return _with_interval(rate, absent(rate))
+        shrink = now.shrink(before, shrink)
+        if abs(now.length) <= SETTLED * (1.0 - shrink):  # so much for all steps to come together
+            break
+        after = now.further(shrink)
+        before, now = now, _Step(after, absent(after))
+    return _with_interval(now, absent(HIGHER * now.rate))
 
 
-def _further(rate: float, once: float, twice: float) -> float:
-    """Where steps that shrink by the same factor would end, in logarithms (Aitken): EM alone takes
-    many small steps where errors are few."""
-    first, second = np.log(once / rate), np.log(twice / once)
-    shrink = min(max(second / first, 0.0), FASTEST)
-    return float(min(twice * np.exp(second * shrink / (1.0 - shrink)), LARGEST))
-
-
-def _with_interval(rate: float, chance: Floats) -> Rate:
-    """What the listings that were told by their voices leave open of the rate."""
+def _with_interval(last: _Step, higher: Floats) -> Rate:
+    """What the voices leave open of the rate. A listing of which they tell nothing is absent as
+    often as the rate says. So the less expected absences grow with the rate (`higher`: at that many
+    times the last), the more the voices tell: one minus the factor by which the steps of EM shrink
+    is the share of the information that is not missing."""
     from scipy.special import betaincinv  # scipy.stats takes a second to import
 
-    spread = rate * (1.0 - rate)
-    told = float(np.clip(1.0 - chance * (1.0 - chance) / spread, 0.0, 1.0).sum())
-    weight = told + ERRORS + LISTINGS
+    rate, count = last.once, len(last.chance) + ERRORS + LISTINGS
+    growth = float(higher.sum() - last.chance.sum()) / ((HIGHER - 1.0) * last.rate)
+    weight = float(np.clip(count - growth, ERRORS + LISTINGS, count))
     ends = betaincinv(
         rate * weight, weight * (1.0 - rate), [(1.0 - COVERED) / 2.0, (1.0 + COVERED) / 2.0]
     )
     low, high = (float(end) for end in ends)
-    return Rate(rate, low, high, True, float(chance.sum()), told)
+    told = weight - ERRORS - LISTINGS
+    return Rate(rate, low, high, True, float(last.chance.sum()), told)

@@ -58,6 +58,8 @@ FEWEST_TARGETS = 50  # expected same-speaker pairs in each fold. A choice: one a
 # Sides that the principal components are found from. A choice: forty a dimension; the time grows
 # with the cube.
 SAMPLE = 2000
+FEWEST_SIDES = 500  # that tell how people differ. A choice: ten a dimension
+OF_EACH = 5  # sides of one person among them, at most. A choice
 # Numerical: the share of the largest variance below which a direction is rounding alone.
 FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
@@ -199,10 +201,11 @@ def fit(
     order: Sides | None = None,
     back_end: str = "wccn",
     threads: int = 1,
+    speaker: Sides | None = None,
 ) -> LinkScorer | str:
     """Learn from links whose candidates (C,) are the same person with probability `same`; or why
     not. `units` gives the unit vectors of sides (products.unit_vectors); `order` lists all sides in
-    the order they are drawn and worked on in."""
+    the order they are drawn and worked on in; `speaker` (S,) is who probably is on each side."""
     order = np.arange(len(usable)) if order is None else order
     link = link_of_candidates(links, conversations.sides)
     targets: Floats = np.bincount(link, weights=same, minlength=len(links.pair)).astype(np.float64)
@@ -213,13 +216,14 @@ def fit(
     one, two = candidate_sides(links, conversations.sides)
     taught = taught_by(folds, links)[link]
     with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
-        reduction = Reduction.of(units, usable, seed, order)
+        many_people = usable if speaker is None else few_of_each(usable, speaker, order)
+        reduction = Reduction.of(units, many_people, seed, order)
         reduced = reduction.all_sides(units, len(usable), order)
         learned = []
         for f in (0, 1):
             by = taught == 1 - f
             scatter = within_scatter(reduced, one[by], two[by], same[by])
-            learned.append(compared(back_end, reduced, scatter, usable))
+            learned.append(compared(back_end, reduced, scatter, many_people))
             made.append(learned[f].terms(reduced))
             fits.append(
                 normalise.fit(
@@ -248,6 +252,21 @@ def _folds(
         f"calls among themselves, {expected[0]:.0f} and {expected[1]:.0f} expected same-speaker "
         f"pairs, and {FEWEST_TARGETS} are needed in each"
     )
+
+
+def few_of_each(usable: Mask, speaker: Sides, order: Sides) -> Mask:
+    """(S,) the sides that tell how people differ: a few of everybody, where these are enough. Half
+    of the sides of a call centre are those of a few agents. Among all sides the main directions
+    would be the agents' own voices: they would come out far apart and their customers alike, and a
+    calibration taught by the agents' many pairs would find the customers' voices wrong."""
+    sides = order[usable[order]]
+    sides = sides[np.argsort(speaker[sides], kind="stable")]
+    who = speaker[sides]
+    first = np.flatnonzero(np.diff(who, prepend=who[:1] - 1))
+    rank = np.arange(len(who)) - np.repeat(first, np.diff(np.append(first, len(who))))
+    chosen = np.zeros(len(usable), np.bool_)
+    chosen[sides[(rank < OF_EACH) | (who < 0)]] = True
+    return chosen if chosen.sum() >= FEWEST_SIDES else usable
 
 
 def compared(back_end: str, reduced: Floats, scatter: Floats, usable: Mask) -> Whitening | Plda:

@@ -21,11 +21,15 @@ from spklink.calibration.frequent import (
     candidate_chances,
     sampled_links,
 )
+from spklink.calibration.label_free import Solution
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
 from spklink.database.frequent import Frequent
 from spklink.database.links import Links, joined, needed_sides
+from spklink.database.sides import speakers_on
 from spklink.hands import ALONE, Hands
+from spklink.posterior.posterior import Posterior
+from spklink.posterior.seating import Seating
 from spklink.recognizers import background, link_wccn, normalise
 from spklink.recognizers.centre import balanced_mean
 from spklink.recognizers.products import Cosine, InnerProduct, pair_scores, unit_vectors
@@ -198,8 +202,15 @@ class Scorer:
             order=self.sound.order,
             back_end=back_end,
             threads=self.near,
+            speaker=self._speaker(found.posterior),
         )
         return again if isinstance(again, str) else replace(self, again=again)
+
+    def _speaker(self, posterior: Solution) -> Sides | None:
+        """(S,) who is on each side in the best configuration; negative for someone else."""
+        if isinstance(posterior, Posterior):
+            return speakers_on(self.conversations, posterior.best)
+        return posterior.speaker() if isinstance(posterior, Seating) else None
 
     def added(self, pairs: Pairs) -> Pairs:
         """The same pairs with what the second comparison says of them."""

@@ -1,14 +1,15 @@
 """From recordings to results, before and after, in one run: seconds, stages, memory.
 
     python benchmarks/end_to_end.py conversations.csv key.csv [--claimed claimed.csv]
-        [--before 582d908] [--rounds 3] [--workers 2] [--copies 1]
+        [--before 582d908] [--rounds 3] [--workers 2] [--calls [1446]] [--alone]
 
 `before` is an earlier commit of this repository, taken out of git into a folder of its own; both
 versions run in the same Python, in turns, each time with an empty cache, their kernels compiled and
-their modules compiled to bytecode by a run that is not counted. `--copies` links every call so many
-times, its copies a little louder and with a little noise, for a larger database of the same shape.
-Besides, whether both say the same: who is where, how probable, which claims are suspect, and how
-many answers the key calls wrong.
+their modules compiled to bytecode by a run that is not counted. Besides, whether both say the same:
+who is where, how probable, which claims are suspect, and how many answers the key calls wrong.
+
+`--calls` links so many, made out of those of the table (module `more_calls`): their sound is real,
+but not that of so many calls. `--alone` runs the version at hand only, once where `--rounds 1`.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import soundfile
-
+from more_calls import by_full_paths, more_calls, rows_of
 from spklink.memory import GB, held_by
 from timing import Runs, ratio, seconds, show
 
@@ -73,34 +72,6 @@ def run(source: Path, words: list[str], out: Path) -> Linked:
     return Linked(whole, stages | {REPORT: whole - sum(stages.values())}, most / GB)
 
 
-def copied(table: Path, key: Path, copies: int, folder: Path) -> tuple[Path, Path]:
-    """Table and key of every call so many times, by full paths; copies sound a little different."""
-    rng = np.random.default_rng(0)
-    with table.open() as one, key.open() as two:
-        calls, truth = list(csv.DictReader(one)), list(csv.DictReader(two))
-    folder.mkdir()
-    rows = []
-    for call in calls:
-        path = (table.parent / call["audio"]).resolve()
-        sound, rate = soundfile.read(path, dtype="float32") if copies > 1 else (None, 0)
-        for k in range(copies):
-            name = path if k == 0 else folder / f"{call['conversation']}-{k}.flac"
-            if k and sound is not None:
-                louder = sound * 10 ** rng.uniform(-0.15, 0.15)
-                noise = 1e-3 * rng.standard_normal(sound.shape)
-                soundfile.write(name, np.clip(louder + noise, -1.0, 1.0), rate, "PCM_16")
-            rows.append(call | {"conversation": f"{call['conversation']}-{k}", "audio": str(name)})
-    keys = [
-        row | {"conversation": f"{row['conversation']}-{k}"} for row in truth for k in range(copies)
-    ]
-    for name, every in (("table.csv", rows), ("key.csv", keys)):
-        with (folder / name).open("w", newline="") as file:
-            writer = csv.DictWriter(file, every[0])
-            writer.writeheader()
-            writer.writerows(every)
-    return folder / "table.csv", folder / "key.csv"
-
-
 def names_in(path: Path) -> Names:
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -113,22 +84,24 @@ def names_in(path: Path) -> Names:
     }
 
 
-def agreement(before: Path, after: Path, key: Path) -> list[tuple[str, str]]:
+def wrong_in(out: Path, key: Path) -> int:
+    """Calls that the key calls wrong."""
+    found, truth = names_in(out / "assignments.csv"), names_in(key)
+    return len({side[0] for side in truth if truth[side][0] != found[side][0]})
+
+
+def agreement(before: Path, after: Path) -> list[tuple[str, str]]:
     """Whether two folders of results say the same."""
-    old, new, truth = (
-        names_in(path) for path in (before / "assignments.csv", after / "assignments.csv", key)
-    )
+    old, new = (names_in(path / "assignments.csv") for path in (before, after))
     other = sum(old[side][0] != new[side][0] for side in old)
     moved = max(abs(old[side][1] - new[side][1]) for side in old)
-    wrong = [len({s[0] for s in truth if truth[s][0] != found[s][0]}) for found in (old, new)]
     rows = [
         ("sides whose speaker differs", f"{other} of {len(old)}"),
         ("largest difference of a probability", f"{moved:.2g}"),
-        ("calls that the key calls wrong, before and after", f"{wrong[0]}, {wrong[1]}"),
     ]
     if (before / "suspects.csv").exists():
         claims = [
-            {row["conversation"] for row in csv.DictReader((one / "suspects.csv").open())}
+            {row["conversation"] for row in rows_of(one / "suspects.csv")}
             for one in (before, after)
         ]
         same = "the same" if claims[0] == claims[1] else "not the same"
@@ -144,43 +117,66 @@ def main() -> None:
     parser.add_argument("--before", default="582d908")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--calls", type=int, nargs="?", const=1446)
+    parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        table, key = copied(given.table, given.key, given.copies, folder / "calls")
-        words = [str(table), "--workers", str(given.workers)]
-        if given.claimed is not None and given.copies == 1:
-            claimed = copied(given.table, given.claimed, 1, folder / "claimed")[1]
-            words += ["--claimed", str(claimed)]
-        versions = {"before": taken_out(given.before, folder / "old"), "after": HERE / "src"}
-        found: dict[str, list[Linked]] = {version: [] for version in versions}
-        for k in range(given.rounds + 1):
-            for version, source in versions.items():
-                done = run(source, words, folder / f"{version}-{k}")
-                found[version] += [done] if k else []
-        old, new = (folder / f"{version}-{given.rounds}" for version in versions)
-        tell(found, agreement(old, new, key), given)
+        compare(given, Path(name))
 
 
-def tell(found: dict[str, list[Linked]], same: list[tuple[str, str]], given) -> None:
-    """The tables."""
+def compare(given: argparse.Namespace, folder: Path) -> None:
+    """Both versions in turns; before that each once, on the calls that are there, for its code to
+    be compiled."""
+    few = table = by_full_paths(given.table, folder)
+    key, words = given.key, ["--workers", str(given.workers)]
+    if given.calls is not None:
+        table, key = more_calls(few, key, given.calls, folder)
+    elif given.claimed is not None:
+        words += ["--claimed", str(given.claimed.resolve())]
+    versions = {} if given.alone else {"before": taken_out(given.before, folder / "old")}
+    versions["after"] = HERE / "src"
+    found: dict[str, list[Linked]] = {version: [] for version in versions}
+    for k in range(given.rounds + 1):
+        for version, source in versions.items():
+            done = run(source, [str(table if k else few), *words], folder / f"{version}-{k}")
+            found[version] += [done] if k else []
+    outs = [folder / f"{version}-{given.rounds}" for version in versions]
+    if given.calls is not None:
+        print(f"{given.calls} calls, made out of the {len(rows_of(few))} real ones of the table\n")
+    tell(found, given)
+    wrong = ", ".join(str(wrong_in(out, key)) for out in outs)
+    same = [] if given.alone else agreement(*outs)
+    show("What they say", ["", ""], [("calls that the key calls wrong", wrong), *same])
+
+
+def tell(found: dict[str, list[Linked]], given: argparse.Namespace) -> None:
+    """Seconds and shares of the stages, and memory."""
+    whole = {version: Runs(one.seconds for one in runs) for version, runs in found.items()}
     rows = []
-    stages = dict.fromkeys(stage for runs in found.values() for one in runs for stage in one.stages)
-    before, after = (Runs(one.seconds for one in runs) for runs in found.values())
-    for stage in stages:
-        old, new = (Runs(one.stages.get(stage, 0.0) for one in runs) for runs in found.values())
-        share = [
-            f"{100 * part.median / all_.median:.0f} %"
-            for part, all_ in ((old, before), (new, after))
-        ]
-        rows.append((stage, seconds(old), share[0], seconds(new), share[1], ratio(old, new)))
-    rows.append(("all", seconds(before), "", seconds(after), "", ratio(before, after)))
+    for stage in dict.fromkeys(s for runs in found.values() for one in runs for s in one.stages):
+        parts = {
+            version: Runs(one.stages.get(stage, 0.0) for one in runs)
+            for version, runs in found.items()
+        }
+        rows.append(row_of(stage, parts, whole))
+    rows.append(row_of("all", whole, whole))
     held = [max(one.held for one in runs) for runs in found.values()]
-    rows.append(("memory, helpers and all", f"{held[0]:.2f} GB", "", f"{held[1]:.2f} GB", "", ""))
-    columns = ["stage", f"before ({given.before})", "share", "after", "share", "times as fast"]
-    show(f"{given.rounds} runs each with an empty cache, {given.workers} workers", columns, rows)
-    show("Do both say the same?", ["", ""], same)
+    cells = [cell for most in held for cell in (f"{most:.2f} GB", "")]
+    rows.append(("memory, helpers and all", *cells, *[""] * (len(found) - 1)))
+    named = [f"before ({given.before})", "share"] if len(found) > 1 else []
+    last = ["times as fast"] if named else []
+    show(
+        f"{given.rounds} runs each with an empty cache, {given.workers} workers",
+        ["stage", *named, "after" if named else "seconds", "share", *last],
+        rows,
+    )
+
+
+def row_of(stage: str, parts: dict[str, Runs], whole: dict[str, Runs]) -> tuple[str, ...]:
+    cells = []
+    for version, part in parts.items():
+        cells += [seconds(part), f"{100 * part.median / whole[version].median:.0f} %"]
+    return stage, *cells, *([ratio(*parts.values())] if len(parts) > 1 else [])
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from spklink import SpklinkError
+from spklink import SpklinkError, processes
 from spklink.processes import Died, Named, ahead, in_processes, interrupts_held, waiting
 
+forks = pytest.mark.skipif(not processes.FORKS, reason="helpers are forked on Linux only")
 posix = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 
 
@@ -80,6 +81,18 @@ def sleepy(folder: Path) -> None:
     time.sleep(60)
 
 
+def late(item: tuple[int, Path]) -> int:
+    """The first waits until the next two are at work, which takes them long."""
+    number, folder = item
+    whole = folder / f".{number}"
+    whole.write_text(f"{os.getpid()}")
+    whole.rename(folder / f"{number}")
+    while number == 0 and not all((folder / f"{k}").exists() for k in (1, 2)):
+        time.sleep(0.02)
+    time.sleep(60.0 if number else 0.0)
+    return number
+
+
 def matrix_threads(_: int) -> list[int]:
     import numpy  # noqa: F401
     from threadpoolctl import threadpool_info
@@ -105,7 +118,8 @@ def who(_: int) -> int:
     return os.getpid()
 
 
-def test_helpers_started_ahead_do_the_work_and_those_too_many_go():
+def test_helpers_started_ahead_do_the_work_and_those_too_many_go(monkeypatch):
+    monkeypatch.setattr(processes, "FORKS", False)
     before = {child.pid for child in multiprocessing.active_children()}
     ahead(Named(who.__module__, who.__name__, ("fractions",)), 3)
     started = {child.pid for child in multiprocessing.active_children()} - before
@@ -117,6 +131,45 @@ def test_helpers_started_ahead_do_the_work_and_those_too_many_go():
     assert pids <= started
     assert waiting(who) == 0
     assert gone_within([pid for pid in started if pid is not None], 5.0)
+
+
+def family(_: int) -> tuple[int, int]:
+    time.sleep(0.05)
+    return os.getpid(), os.getppid()
+
+
+@forks
+def test_the_first_helper_ahead_forks_the_others():
+    before = {child.pid for child in multiprocessing.active_children()}
+    ahead(Named(family.__module__, family.__name__, ("fractions",)), 4)
+    (first,) = {child.pid for child in multiprocessing.active_children()} - before
+    found = set(in_processes(family, range(16), 3))
+    assert len(found) == 3
+    assert dict(found).pop(first) == os.getpid()
+    assert {parent for pid, parent in found if pid != first} == {first}
+    assert gone_within([pid for pid, _ in found], 5.0)
+
+
+@forks
+def test_a_helper_ahead_that_has_threads_forks_nobody():
+    ahead(Named(family.__module__, family.__name__, ("threaded",)), 3)
+    assert {parent for _, parent in in_processes(family, range(9), 3)} == {os.getpid()}
+
+
+@forks
+def test_forked_helpers_may_die_of_an_item(tmp_path):
+    ahead(Named(deadly.__module__, deadly.__name__), 3)
+    found = list(in_processes(deadly, [(k, tmp_path) for k in range(12)], 3))
+    assert found == [*range(5), Died("signal 9"), *range(6, 11), Died("exit code 3")]
+
+
+@forks
+def test_forked_helpers_end_with_the_work_whatever_they_are_at(tmp_path):
+    ahead(Named(late.__module__, late.__name__), 3)
+    with closing(in_processes(late, [(k, tmp_path) for k in range(4)], 3)) as found:
+        assert next(found) == 0
+    pids = [int((tmp_path / f"{k}").read_text()) for k in (1, 2)]
+    assert gone_within(pids, 5.0)
 
 
 @posix
@@ -180,15 +233,17 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from spklink.processes import in_processes
+from spklink.processes import Named, ahead, in_processes
 from test_processes import interrupted, sleepy
 if __name__ == "__main__":
+    if {ahead!r}:
+        ahead(Named("test_processes", {work!r}), 2)
     print(list(in_processes({work}, {items}, 2)))
 """
 
 
-def script(work: str, items: str) -> list[str]:
-    code = SCRIPT.format(tests=str(Path(__file__).parent), work=work, items=items)
+def script(work: str, items: str, *, first: bool = False) -> list[str]:
+    code = SCRIPT.format(tests=str(Path(__file__).parent), work=work, items=items, ahead=first)
     return [sys.executable, "-c", code]
 
 
@@ -226,9 +281,10 @@ def test_an_interrupt_waits_until_a_helper_is_started():
 
 
 @posix
+@pytest.mark.parametrize("first", [False, True], ids=["", "ahead"])
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
-def test_helpers_end_with_their_parent(how, tmp_path):
-    words = script("sleepy", f"[Path({str(tmp_path)!r})] * 4")
+def test_helpers_end_with_their_parent(how, first, tmp_path):
+    words = script("sleepy", f"[Path({str(tmp_path)!r})] * 4", first=first)
     parent = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         while len(pids := [int(path.name) for path in tmp_path.iterdir()]) < 2:

@@ -17,7 +17,7 @@ ROOMS = (
     *("table_forms", "foreign_tables", "column_words", "columns", "file_names", "whole_files"),
     "tables",
     *("whole_columns", "table_blocks", "written_columns", "parquet_tables", "result_tables"),
-    *("onnx_files", "threads", "processes", "cache", "hands", "cluster_tasks"),
+    *("onnx_files", "threads", "serving", "processes", "cache", "hands", "cluster_tasks"),
     *("cluster_flight", "cluster", "options", "shared_options"),
     *("world_options", "review_options", "table_options", "partition_options"),
     *("compare_options", "option_groups", "settings"),

@@ -6,7 +6,9 @@ full). That item is tried once more, in a fresh process and with no other at wor
 its result is a `Died`, and all other items are still worked on.
 
 A helper takes most of a second to start and to import what it needs. Where it is known that there
-will be work, helpers can be started `ahead` of it, while this process does something else.
+will be work, helpers can be started `ahead` of it, while this process does something else. On Linux
+only the first of these is fresh, and forks the others once it has imported what all need: it has no
+threads then, and nothing is imported twice.
 
 Helpers leave Ctrl-C to their parent, which kills them however it leaves. A thread in each waits for
 the end of the parent, so that nothing is left behind where it was killed itself.
@@ -18,19 +20,20 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
-import traceback
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from spklink.errors import SpklinkError
 from spklink.memory import GB, HELPER, now
+from spklink.serving import serve
 from spklink.threads import without_main
 
 Item = TypeVar("Item")
@@ -41,6 +44,7 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_
 # Bytes that GNU's allocator keeps, or takes at once, before it asks the system: a helper needs the
 # same few megabytes again and again, and to be given clean pages each time costs a tenth of it.
 KEPT_PAGES = {"MALLOC_TRIM_THRESHOLD_": f"{32 << 20}", "MALLOC_MMAP_THRESHOLD_": f"{16 << 20}"}
+FORKS = sys.platform == "linux"  # elsewhere system libraries do not survive it
 FAILED_STARTS = 3  # helpers that died before they were ready, until this is no accident
 
 
@@ -100,9 +104,13 @@ def _imported(module: str, name: str, needed: tuple[str, ...]) -> Any:
 def ahead(work: Named, count: int) -> None:
     """Start so many helpers, or as many as can be held, for work that `in_processes` will be asked
     for by this name. Those that never are end with this process."""
+    fitting = now().at_once(min(count, MOST), HELPER * GB)
     with suppress(OSError):  # then they are started when they are needed, or it is said why not
-        for _ in range(now().at_once(min(count, MOST), HELPER * GB)):
-            _AHEAD[work.module, work.name].append(_Helper(work, main=False, parent=False))
+        others = [_Forked() for _ in range(fitting - 1 if FORKS else 0)]
+        helpers = [_Helper(work, main=False, parent=False, forked=others), *others]
+        while len(helpers) < fitting:
+            helpers.append(_Helper(work, main=False, parent=False))
+        _AHEAD[work.module, work.name] += helpers
 
 
 def waiting(work: Callable[..., Any]) -> int:
@@ -120,21 +128,32 @@ def _name_of(work: Any) -> tuple[str, str]:
 class _Helper:
     """A process, and the index of the item it is at."""
 
-    def __init__(self, work: Callable[[Any], Any] | Named, main: bool, parent: bool) -> None:
+    def __init__(
+        self,
+        work: Callable[[Any], Any] | Named,
+        main: bool,
+        parent: bool,
+        forked: Sequence[_Forked] = (),
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self.index, self.ready = -1, False
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs,), daemon=not parent)
+        ends = theirs, *(one.theirs for one in forked)
+        self.process = context.Process(target=serve, args=ends, daemon=not parent)
         alone = nullcontext() if parent else _fit_for_helpers()
         with nullcontext() if main else without_main(), alone, interrupts_held():
             self.process.start()
-        theirs.close()
+        for end in ends:
+            end.close()
         self.send(work)
 
     def send(self, value: Any) -> None:
         data = pickle.dumps(value)
         with suppress(OSError):  # it has died, and whoever listens to it will see that
             self.pipe.send_bytes(data)
+
+    def kill(self) -> None:
+        self.process.kill()
 
     def end(self) -> str:
         """How it ended; it is killed where it has not."""
@@ -146,6 +165,21 @@ class _Helper:
             self.process.join()
         self.process.close()
         return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+class _Forked(_Helper):
+    """One that another forks. It is no child of this process, but ends with its pipe."""
+
+    def __init__(self) -> None:
+        self.index, self.ready = -1, False
+        self.pipe, self.theirs = multiprocessing.get_context("spawn").Pipe()
+
+    def kill(self) -> None:
+        """Its end will do."""
+
+    def end(self) -> str:
+        self.pipe.close()
+        return "its end"
 
 
 _AHEAD: defaultdict[tuple[str, str], list[_Helper]] = defaultdict(list)  # by the name of the work
@@ -176,7 +210,7 @@ class _Crew(Generic[Item, Result]):
         """Take on helpers that are there already; those that are too many go."""
         self.idle += helpers[: self.count]
         for helper in helpers[self.count :]:
-            helper.process.kill()
+            helper.kill()
             helper.end()
 
     def outcome(self, index: int) -> tuple[bool, Any]:
@@ -222,7 +256,7 @@ class _Crew(Generic[Item, Result]):
         del self.busy[helper.pipe]
         how, index = helper.end(), helper.index
         if not helper.ready:
-            self.failed_starts += 1
+            self.failed_starts += not isinstance(helper, _Forked)  # nobody may have forked it
             if self.failed_starts > FAILED_STARTS:
                 raise SpklinkError(f"helper processes cannot start ({how}); use --workers 1")
             (self.suspects if index in self.tried else self.waiting).appendleft(index)
@@ -236,7 +270,7 @@ class _Crew(Generic[Item, Result]):
         """Nobody is left."""
         every = [*self.idle, *self.busy.values()]
         for helper in every:
-            helper.process.kill()
+            helper.kill()
         for helper in every:
             helper.end()
 
@@ -292,42 +326,3 @@ def _interrupt_later() -> Iterator[None]:
         signal.signal(signal.SIGINT, usual)
     if came:
         usual(*came[0])
-
-
-# --- in a helper ----------------------------------------------------------------------------------
-
-
-def _serve(pipe: Connection) -> None:
-    """Work on what comes in until nothing more can."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    if not hasattr(signal, "pthread_sigmask"):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        work = pickle.loads(pipe.recv_bytes())
-        pipe.send_bytes(pickle.dumps("ready"))
-        while True:
-            item = pickle.loads(pipe.recv_bytes())
-            pipe.send_bytes(_outcome(work, item))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _outcome(work: Callable[[Any], Any], item: Any) -> bytes:
-    """Whether work went well, and its result or error, in bytes that the parent can read."""
-    try:
-        return pickle.dumps((True, work(item)))
-    except Exception as error:
-        error.add_note(traceback.format_exc())
-        try:
-            data = pickle.dumps((False, error))
-            pickle.loads(data)  # some errors can be written but not read
-        except Exception:
-            return pickle.dumps((False, RuntimeError(traceback.format_exc())))
-        return data

@@ -311,7 +311,11 @@ class Reduction:
         value, vector = np.linalg.eigh((centred @ centred.T).astype(np.float64))
         main = np.argsort(-value)[: min(DIMENSIONS, len(pool) - 1)]
         main = main[: max(1, int((value[main] > FLAT * value.max()).sum()))]
-        basis = (centred.T @ vector[:, main]) / np.sqrt(np.maximum(value[main], 1e-12))
+        # In single precision, as the sides are: in double it would take three times as long.
+        main_vectors = (vector[:, main] / np.sqrt(np.maximum(value[main], 1e-12))).astype(
+            np.float32
+        )
+        basis = centred.T @ main_vectors
         # The sign of a direction is arbitrary: fixed, so that equal runs give equal bytes.
         at = np.abs(basis).argmax(axis=0)
         basis *= np.where(basis[at, np.arange(len(main))] < 0.0, -1.0, 1.0)

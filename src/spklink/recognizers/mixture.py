@@ -281,7 +281,9 @@ def _recut(blocks: Iterable[Singles]) -> Iterator[Singles]:
 
 
 def _joined(parts: list[Singles]) -> Singles:
-    frames = np.concatenate(parts, dtype=np.float32)
+    """One block; what is in one piece already is not copied."""
+    single = len(parts) == 1 and parts[0].dtype == np.float32
+    frames = parts[0] if single else np.concatenate(parts, dtype=np.float32)
     if not np.isfinite(frames).all():
         raise SpklinkError("features hold a value that is not a finite number")
     return frames

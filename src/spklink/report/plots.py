@@ -183,11 +183,11 @@ def calibration(figure: Figure, numbers: Numbers) -> bool:
 
 def det(figure: Figure, numbers: Numbers) -> bool:
     """Misses against false alarms on axes where Gaussian scores give a straight line."""
-    from scipy.special import ndtri
-
     table = numbers["recognizer"]["det"]
     if table is None:
         return False
+    from scipy.special import ndtri
+
     axes = figure.subplots()
     low, high = 2e-4, 0.6
     rates = np.clip(np.array(table["rows"], float), low, high)

@@ -202,7 +202,7 @@ def channel_blocks(
     ]
     for parts in zip_longest(*streams):
         block = parts[0] if places[0][0] is None else _side_by_side(parts)
-        _note_differences(block, survey.apart)
+        note_differences(block, survey)
         yield block
 
 
@@ -279,8 +279,7 @@ def _surveyed(
             break
         if survey.mixed and block.shape[1] > 1:
             block = block.mean(axis=1, keepdims=True)
-        for column, k in enumerate(channels):
-            _inspect(block, column, survey.counts[k], survey.low[k : k + 1], survey.high[k : k + 1])
+        inspect(block, channels, survey)
         taken += len(block)
         for k in channels:
             survey.seconds[k] = taken / sound.samplerate
@@ -298,6 +297,17 @@ def _resampled(blocks: Iterable[Samples], have: int, want: int, channels: int) -
     for block in blocks:
         yield stream.resample_chunk(block)
     yield stream.resample_chunk(np.zeros((0, channels), np.float32), last=True)
+
+
+def inspect(block: Samples, channels: list[int], survey: Survey) -> None:
+    """Note what is odd about the samples of some channels."""
+    for column, k in enumerate(channels):
+        _inspect(block, column, survey.counts[k], survey.low[k : k + 1], survey.high[k : k + 1])
+
+
+def note_differences(block: Samples, survey: Survey) -> None:
+    """Note how far channels are apart."""
+    _note_differences(block, survey.apart)
 
 
 @nb.njit(cache=True, nogil=True)

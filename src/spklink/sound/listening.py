@@ -257,11 +257,12 @@ def listen(job: Job) -> Listened:
     store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
     if job.unreachable:
         return _nothing(job, prints, f"unreadable: {job.unreachable}", job.tracks or 1), set()
-    heard, old = _cached(store, _key(job, prints))
+    key = _key(job, prints)
+    heard, old = _cached(store, key)
     if heard is None and old is not None:
         heard = _with_speech(job, store, old)
     if heard is None:
-        heard = _hear(job, prints, store)
+        heard = _hear(job, prints, store, key)
     return heard, store.damaged
 
 
@@ -293,7 +294,7 @@ def _key(job: Job, prints: list[Fingerprint]) -> str:
     return key_of(what if job.turns is None else what | {"turns": job.turns})
 
 
-def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
+def _hear(job: Job, prints: list[Fingerprint], store: Store, key: str) -> Heard:
     from spklink.sound.audio import channels_of
     from spklink.sound.chunks import ChangedError
 
@@ -307,7 +308,7 @@ def _hear(job: Job, prints: list[Fingerprint], store: Store) -> Heard:
     if [stamp(path) for path in job.files] != [one.stamp for one in prints]:
         return _nothing(job, prints, f"changed: {CHANGED}", tracks)
     heard = Heard(
-        _key(job, prints),
+        key,
         tuple(len(side.array) for side in sides),
         tuple(round(side.speech_seconds, 2) for side in sides),
         tuple((p.channel, p.fatal, f"{p.kind}: {p.text}") for p in problems),

@@ -25,13 +25,13 @@ from spklink.elsewhere import copy_of, placed
 from spklink.errors import SpklinkError
 from spklink.whole_files import TEMPORARY
 
-EXTRA = 'pip install "spklink[remote]"'
-NEEDS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+EXTRA = '"spklink[remote]"'
+NEEDS = dict.fromkeys(("az", "abfs", "abfss"), "adlfs") | {"sftp": "paramiko", "smb": "smbprotocol"}
 FILES = frozenset({"file", "local", "sftp", "ssh", "ftp", "smb", "hdfs", "webhdfs"})  # no objects
 OWED = ".unsent"  # ending of the mark of a file that is still to be put
 SIGN, SIGNED = "sign", b"spklink was here\n"
 LEFT = 7.0  # days after which what a killed run left is removed
-TRIES, PAUSE = 3, 0.5  # of what may go well the next time; seconds, doubled each time
+TRIES, PAUSE = 2, 1.0  # of what may go well the next time, seconds between; most try again, too
 FINAL = (FileNotFoundError, PermissionError, NotImplementedError, IsADirectoryError)
 Answer = TypeVar("Answer")
 
@@ -155,7 +155,7 @@ class Far:
             except Exception as error:
                 if isinstance(error, FINAL) or _without_credentials(error) or k == TRIES - 1:
                     raise failure(self.url, error) from None
-            time.sleep(PAUSE * 2**k)
+            time.sleep(PAUSE)
         raise AssertionError
 
 
@@ -168,8 +168,12 @@ def _system(url: str) -> tuple[Any, str]:
 
         found: tuple[Any, str] = url_to_fs(url)
     except ImportError:
-        need = f"fsspec and {NEEDS[protocol]}" if protocol in NEEDS else "fsspec"
-        raise SpklinkError(f"--cache {url}: {protocol}:// needs {need}: {EXTRA}") from None
+        need = " ".join(filter(None, (EXTRA, NEEDS.get(protocol))))
+        raise SpklinkError(f"--cache {url}: for {protocol}:// run pip install {need}") from None
+    except ValueError:
+        raise SpklinkError(
+            f"--cache {url}: there is no {protocol}://; use s3://, gs:// or a folder"
+        ) from None
     except Exception as error:
         raise failure(url, error) from None
     return found

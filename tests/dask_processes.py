@@ -36,9 +36,10 @@ class Processes:
 
 @contextmanager
 def dask_processes(
-    folder: Path, workers: int, *words: str, failures: int = 3
+    folder: Path, workers: int, *words: str, failures: int = 3, own: str = ""
 ) -> Iterator[Processes]:
-    """So many workers of one thread; a task that so many of them died of is tried once more."""
+    """So many workers of one thread; a task that so many of them died of is tried once more. With
+    `own`, a variable of the environment, each of them has a folder of its own by that name."""
     folder.mkdir(parents=True, exist_ok=True)
     address = folder / "scheduler.json"
     more = {
@@ -49,9 +50,12 @@ def dask_processes(
     common = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0", *words]
     log = (folder / "log").open("wb")
 
-    def start(module: str, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.{module}", *words]
-        return subprocess.Popen(command, env=os.environ | more, cwd="/", stdout=log, stderr=log)
+    def start(module: str, *words: str, **beside: str) -> subprocess.Popen[bytes]:
+        command, env = (
+            [sys.executable, "-m", f"distributed.cli.{module}", *words],
+            os.environ | more,
+        )
+        return subprocess.Popen(command, env=env | beside, cwd="/", stdout=log, stderr=log)
 
     scheduler = start("dask_scheduler", *common, "--port", "0", "--scheduler-file", str(address))
     try:
@@ -59,12 +63,21 @@ def dask_processes(
             assert scheduler.poll() is None, (folder / "log").read_text()
             time.sleep(0.05)
         found = json.loads(address.read_text())["address"]
-        nannies = start("dask_worker", found, *common, "--nworkers", str(workers), "--nthreads=1")
+        each = [(k, 1) for k in range(workers)] if own else [(0, workers)]
+        nannies = [
+            start(
+                *("dask_worker", found, *common, "--nworkers", str(count), "--nthreads=1"),
+                **({own: str(folder / f"own{k}")} if own else {}),
+            )
+            for k, count in each
+        ]
         try:
-            yield Processes(found, scheduler, nannies)
+            yield Processes(found, scheduler, nannies[0])
         finally:
-            nannies.terminate()
-            nannies.wait()
+            for one in nannies:
+                one.terminate()
+            for one in nannies:
+                one.wait()
     finally:
         scheduler.kill()
         scheduler.wait()

@@ -37,7 +37,8 @@ from spklink.posterior.states.seats import build_seats
 from spklink.posterior.states.solve import solve_seats
 from spklink.processes import Died
 from spklink.recognizers.mixture import BLOCK, GROUP, train
-from spklink.recognizers.products import Cosine, all_pairs, pair_scores, table
+from spklink.recognizers.plda import LaidTerms
+from spklink.recognizers.products import Cosine, LaidTable, all_pairs, pair_scores, table
 from spklink.runs.stages import Stages
 from spklink.worlds.simulate import simulate
 
@@ -165,6 +166,39 @@ def test_seats_of_lists_that_may_be_wrong_too(cluster, monkeypatch):
         wanted = getattr(here, name).tobytes()
         assert [getattr(one, name).tobytes() for one in (two, far)] == [wanted, wanted], name
     assert (here.method, here.reason) == (two.method, two.reason) == (far.method, far.reason)
+
+
+def test_people_with_very_many_calls_too(processes, tmp_path, monkeypatch):
+    """A small call centre: cohorts of both comparisons are measured by the workers."""
+    everywhere(monkeypatch)
+    rng, calls = np.random.default_rng(2), 600
+    agent, client = np.arange(calls) % 2, 2 + rng.integers(0, 300, calls)
+    voices = rng.normal(size=(302, 24))
+    who = np.where(rng.random(calls)[:, None] < 0.5, [0, 1], [1, 0])
+    sides = np.take_along_axis(np.stack([agent, client], 1), who, axis=1)
+    vectors = (voices[sides] + 0.7 * rng.normal(size=(calls, 2, 24))).astype(np.float32)
+    rows = [(f"c{k}", f"p{a};p{b}") for k, (a, b) in enumerate(zip(agent, client, strict=True))]
+    write_table(tmp_path / "t.csv", ["conversation", "participants"], rows)
+    asked, given = [], module.Cluster.each
+    monkeypatch.setattr(
+        module.Cluster,
+        "each",
+        lambda self, work, some: asked.append(work) or given(self, work, some),
+    )
+    for name, where in (("here", None), ("far", processes.address)):
+        link(
+            *(tmp_path / "t.csv", tmp_path / name),
+            embeddings=vectors.reshape(-1, 24),
+            cluster=where,
+            list_errors=0.0,
+            workers=2,
+        )
+    assert content(tmp_path / "far") == content(tmp_path / "here")
+    tables = [
+        type(getattr(one.table, "__self__", one.table)) for one in asked if hasattr(one, "table")
+    ]
+    assert tables == [LaidTable, LaidTerms, LaidTerms]
+    assert (tmp_path / "far" / "sums.npz").exists()
 
 
 def test_workers_fetch_recordings_from_elsewhere(calls, processes, tmp_path):

@@ -14,6 +14,10 @@ against damage, not against someone who forges files. Nothing is ever unpickled.
 Versions of libraries are not part of a key: another decoder or matrix library may change the last
 bits of what was heard, and a cache that is thrown away with each of them would cost hours for
 nothing. run.json says which there were.
+
+A cache may be on object storage (`object_store`): then every machine has a folder that copies it. A
+file that is not here, or damaged here, is fetched from there, and one that is written is also put
+there. Of what is only said about a file its first bytes are fetched alone.
 """
 
 from __future__ import annotations
@@ -38,7 +42,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.errors import SpklinkError
+from spklink.elsewhere import url_of
+from spklink.object_store import Far, opened
 from spklink.tables import TEMPORARY, replacing, sweep
 from spklink.words import counted
 
@@ -50,7 +55,7 @@ Arrays = Mapping[str, NDArray[Any]]
 _FIRST = re.compile(rb"spklink kept %d ([0-9]{12}) ([0-9a-f]{8})\n" % FORMAT)
 _LINE = len(b"spklink kept %d 000000000000 00000000\n" % FORMAT)
 _NAME = re.compile(r"[0-9a-f]{32}")
-ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # s3://bucket, as a path
+HEAD = 1 << 14  # bytes that mostly hold a head
 
 
 def key_of(value: Any) -> str:
@@ -74,10 +79,15 @@ UNBELIEVED = (_DamagedError, OSError, ValueError, TypeError, LookupError, Recurs
 
 
 class Store:
-    """A folder of kept files. `damaged` lists what was found there and not used, in this run."""
+    """A folder of kept files. `damaged` lists what was found there and not used, in this run. Where
+    it copies one elsewhere and its names do not tell their content, for that is `changing`, what is
+    there counts."""
 
-    def __init__(self, folder: Path, damaged: set[str] | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, damaged: set[str] | None = None, *, changing: bool = False
+    ) -> None:
+        self.folder, self.far = Far.of(folder)
+        self.changing = changing
         self.damaged: set[str] = set() if damaged is None else damaged
         self._checked: dict[str, tuple[int, ...]] = {}
 
@@ -90,13 +100,17 @@ class Store:
 
     def about(self, name: str) -> Any:
         """What is said about a file, its arrays unchecked; None as above."""
+        if self.far is not None and not self.path(name).exists():
+            return self._about_far(name, self.far)
         found = self._tried(name, whole=False)
         return None if found is None else found.about
 
     def listed(self) -> Iterator[tuple[str, Any]]:
         """The names of all files, in order, and what is said about them."""
-        names = sorted(path.stem for path in self.folder.glob(f"*{ENDING}"))
-        for name in filter(_NAME.fullmatch, names):
+        names = {path.stem for path in self.folder.glob(f"*{ENDING}")}
+        if self.far is not None:
+            names |= {one.removesuffix(ENDING) for one in self.far.names() if ENDING in one}
+        for name in filter(_NAME.fullmatch, sorted(names)):
             about = self.about(name)
             if about is not None:
                 yield name, about
@@ -111,14 +125,23 @@ class Store:
             self.reject(name)  # a file cannot take its place
         if self._is_there(name, head):
             return
+        if self.far is not None:
+            self.far.owe(path)
         with replacing(path, lasting=False) as file:  # waiting for the disk costs more than hearing
             file.write(head)
             for array in content.values():
                 file.write(_bytes_of(array))
                 file.write(bytes(-array.nbytes % ALIGNED))
+        if self.far is not None:
+            self.far.pay(path)
 
     def reject(self, name: str) -> None:
         """Remove a file that cannot be believed; it is made anew where it is needed."""
+        self._drop(name)
+        if self.far is not None:
+            self.far.remove(self.path(name).name)
+
+    def _drop(self, name: str) -> None:
         path = self.path(name)
         self.damaged.add(f"{self.folder.name}/{path.name}")
         with suppress(OSError):  # what cannot be removed may still be replaced
@@ -136,6 +159,33 @@ class Store:
             return False
 
     def _tried(self, name: str, *, whole: bool) -> Kept | None:
+        """From here; where that cannot be believed, or there is nothing, from elsewhere."""
+        fetched = self.far is not None and self.changing and self.far.fetch(self.path(name))
+        found = self._tried_here(name, whole=whole)
+        if found is not None or self.far is None:
+            return found
+        if not fetched:
+            fetched = self.far.fetch(self.path(name))
+            found = self._tried_here(name, whole=whole) if fetched else None
+        if found is None and fetched:
+            self.far.remove(self.path(name).name)
+        return found
+
+    def _about_far(self, name: str, far: Far) -> Any:
+        """What is said about a file that is not here, by as little of it as says so."""
+        first = far.begin(self.path(name).name, HEAD)
+        if first is None:
+            return None
+        try:
+            line = _FIRST.fullmatch(first[:_LINE])
+            if line is not None and _LINE + int(line[1]) > len(first):
+                first = far.begin(self.path(name).name, _LINE + int(line[1])) or b""
+            return _read_head(first, name)[0]["about"]
+        except UNBELIEVED:
+            self.reject(name)
+            return None
+
+    def _tried_here(self, name: str, *, whole: bool) -> Kept | None:
         try:
             return self._opened(name, whole=whole)
         except FileNotFoundError:
@@ -143,7 +193,7 @@ class Store:
                 return None
         except UNBELIEVED:
             pass
-        self.reject(name)
+        self._drop(name)
         return None
 
     def _opened(self, name: str, *, whole: bool) -> Kept:
@@ -195,7 +245,7 @@ def _head(name: str, about: Any, arrays: Arrays) -> bytes:
     return b"spklink kept %d %012d %08x\n" % (FORMAT, len(text), _checksum(text)) + text
 
 
-def _read_head(data: mmap.mmap, name: str) -> tuple[Any, int]:
+def _read_head(data: mmap.mmap | bytes, name: str) -> tuple[Any, int]:
     """The head of a file of this name, and where its arrays begin."""
     first = _FIRST.fullmatch(data[:_LINE])
     if first is None:
@@ -249,12 +299,11 @@ def cache_folder(asked: str | os.PathLike[str] | None, results: Path | None) -> 
         with tempfile.TemporaryDirectory(prefix="spklink-") as temporary:
             yield Path(temporary)
         return
-    cache = Path(asked) if asked is not None else Path(results or "") / "cache"
-    if ELSEWHERE.match(cache.as_posix()):
-        raise SpklinkError(
-            f"--cache {asked}: the cache is a folder of this machine or one that machines share; "
-            "only recordings may be on object storage"
-        )
+    url = None if asked is None else url_of(asked)
+    if url is not None:
+        cache = opened(url)
+    else:
+        cache = Path(asked) if asked is not None else Path(results or "") / "cache"
     sweep_all(cache)
     yield cache
 

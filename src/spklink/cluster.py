@@ -145,7 +145,7 @@ def _local(workers: int) -> Iterator[Any]:
 
 
 class Cluster:
-    """Workers that share a folder with this process."""
+    """Workers that share a folder with this process, or a cache elsewhere."""
 
     far = True
 
@@ -153,6 +153,7 @@ class Cluster:
         self.client, self.address, self.here = client, address, here
         self.run, self.store = Run.signed(folder), Store(folder)
         self.laid: list[tuple[ReferenceType[NDArray[Any]], Mapped]] = []
+        self.unused: list[str] = []  # files elsewhere of arrays that are gone
         self.looked, self.threads = 0.0, 0
         self.last_seen = time.monotonic()  # of any worker
 
@@ -193,11 +194,21 @@ class Cluster:
         for known, mapped in self.laid:
             if known() is array:
                 return mapped
+        self._tidy()
         mapped = Mapped(self.store.folder, key_of(uuid4().hex))
         self.store.write(mapped.name, {}, {"array": array})
         self.laid.append((ref(array), mapped))
-        finalize(array, self.store.path(mapped.name).unlink, missing_ok=True)
+        path = self.store.path(mapped.name)
+        finalize(array, path.unlink, missing_ok=True)
+        if self.store.far is not None:
+            finalize(array, self.unused.append, path.name)
         return mapped
+
+    def _tidy(self) -> None:
+        """Remove elsewhere what nobody needs any more; not when an array goes, which may happen in
+        any thread."""
+        while self.unused and self.store.far is not None:
+            self.store.far.remove(self.unused.pop())
 
     # --- the cluster --------------------------------------------------------------------------
 
@@ -299,4 +310,6 @@ class Cluster:
         """Workers let go of what was laid out."""
         with suppress(Exception):
             if self.client.status == "running":
-                self.client.run(forget)
+                self.client.run(forget, self.run)
+        if self.store.far is not None:
+            self.store.far.clear()

@@ -1,12 +1,13 @@
 """What happens on a worker of a cluster: is it fit for a run, then item after item.
 
-A worker finds recordings and cache under the same paths as whoever gave it the work; a file in the
-cache, the sign of a run, tells whether it does.
+A worker finds recordings and cache under the same paths as whoever gave it the work, or a cache
+elsewhere at the same address; a file in the cache, the sign of a run, tells whether it does.
 """
 
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store
 from spklink.errors import SpklinkError
+from spklink.object_store import SIGN, SIGNED, Far, pay_all
 from spklink.threads import matrix_library, one_blas_thread
+from spklink.whole_files import sweep
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,8 +39,11 @@ class Run:
 
     @classmethod
     def signed(cls, folder: Path) -> Run:
-        sign = folder.absolute() / "sign"
-        sign.touch()
+        sign = folder.absolute() / SIGN
+        sign.write_bytes(SIGNED)
+        _, far = Far.of(folder)
+        if far is not None:
+            far.put(sign)
         return cls(version("spklink"), sign)
 
 
@@ -64,9 +70,12 @@ def _mapped(folder: Path, name: str) -> NDArray[Any]:
     return kept.arrays["array"]
 
 
-def forget() -> None:
-    """Let go of all arrays of runs that have ended."""
+def forget(run: Run) -> None:
+    """Let go of all arrays of runs that have ended, and of what was fetched for this one."""
     _mapped.cache_clear()
+    here, far = Far.of(run.sign.parent)
+    if far is not None:
+        shutil.rmtree(here, ignore_errors=True)
 
 
 @cache
@@ -78,11 +87,29 @@ def check_fit(run: Run) -> None:
             f"worker on {platform.node()} has spklink {mine}, and this is {run.version}; install "
             "the same version on all machines"
         )
-    if not run.sign.exists():
+    here, far = Far.of(run.sign.parent)
+    if far is not None:
+        _check_elsewhere(here.parent, far)
+    elif not run.sign.exists():
         raise UnfitError(
             f"worker on {platform.node()} does not see {run.sign.parent.parent}; the cache must "
             "lie on storage that all machines reach by the same path (--cache)"
         )
+
+
+def _check_elsewhere(copy: Path, far: Far) -> None:
+    """Whether the store has the sign of a run; it is given what this machine still owes it."""
+    try:
+        seen = far.begin(SIGN, 1) is not None
+        pay_all(copy)
+    except SpklinkError as error:
+        raise UnfitError(f"worker on {platform.node()}: {error}") from None
+    if not seen:
+        raise UnfitError(
+            f"worker on {platform.node()} does not see this run in {far.url}; are its credentials "
+            "and endpoint those of this machine?"
+        )
+    sweep(copy, older_than_days=1.0)
 
 
 def facts(run: Run) -> tuple[tuple[str, str], ...]:

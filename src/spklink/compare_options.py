@@ -66,7 +66,13 @@ class CompareOptions(TypedDict, total=False):
     on_bad_audio: OnBadAudio
     min_speech: MinSpeech
     cache: Annotated[
-        File, Option("Folder of the cache that all share (OUT/cache).", None, file=True)
+        File,
+        Option(
+            "Folder of the cache that all share (OUT/cache); or s3://bucket/folder.",
+            None,
+            file=True,
+            url=True,
+        ),
     ]
     list_errors: ListErrors
     method: Method

@@ -20,6 +20,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from spklink.elsewhere import url_of
 from spklink.errors import SpklinkError
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ class Option:
     flags: tuple[str, ...] = ()  # on the command line, where not simply --the-name
     argument: str = ""  # on the command line an argument, shown under this name
     several: bool = False  # may be given again and again: a tuple of values
+    url: bool = False  # a folder that may also be elsewhere: s3://bucket/calls
     matters: bool = True  # False: the results are the same whatever it is
 
     def words(self) -> tuple[str, ...]:
@@ -302,7 +304,8 @@ def options_from(kind: type, values: Mapping[str, Any], base: Path) -> dict[str,
     found = {}
     for name, (hint, option) in known.items():
         value = values.get(name, option.default)
-        if option.is_object(value):
+        elsewhere = option.url and isinstance(value, str) and url_of(value) is not None
+        if elsewhere or option.is_object(value):
             found[name] = value
         elif option.file and isinstance(value, str) and value not in option.words():
             found[name] = base / value
@@ -325,6 +328,8 @@ def plain(option: Option, value: Any, base: Path | None) -> Any:
     if not isinstance(value, (str, os.PathLike)):
         # It came from no file: `inputs` of run.json says so.
         return getattr(value, "name", type(value).__name__) if option.ending else option.default
+    if option.url and (url := url_of(value)):
+        return url
     text = Path(value).as_posix() if base is None else relative(Path(value), base)
     return f"./{text}" if text.startswith("-") or text in option.words() else text
 

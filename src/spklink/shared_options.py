@@ -62,7 +62,10 @@ Background = Annotated[
 Components = Annotated[
     int | None, Option("Gaussians of the mixture (256 or 1024).", None, least=1, most=65536)
 ]
-Cache = Annotated[File, Option("Folder of the cache (OUT/cache).", None, file=True)]
+Cache = Annotated[
+    File,
+    Option("Folder of the cache (OUT/cache); or s3://bucket/folder.", None, file=True, url=True),
+]
 Retrain = Annotated[
     bool, Option("Learn everything anew from the calls as they are now.", False, matters=False)
 ]

@@ -220,7 +220,8 @@ class _Learner:
             converged = moved <= settled
             if self.tell is not None:
                 self.tell(len(history), rounds)
-        targets, count = float(same @ self._times()), len(self.pairs.non_targets)
+        # A sum, not a product of vectors: the bytes of that depend on the threads of its library.
+        targets, count = float((same * self._times()).sum()), len(self.pairs.non_targets)
         return LabelFree(line, posterior, history, converged, 1, True, targets, count)
 
     def posterior(self, curve: Calibration) -> Solution:

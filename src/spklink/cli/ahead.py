@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spklink.elsewhere import copy_of, url_of
 from spklink.memory import limited_to
 from spklink.processes import Named, ahead
 from spklink.threads import cores
@@ -32,7 +33,8 @@ def start_listeners(table: Any, out: Path, options: Any) -> None:
     given = any(options[name] is not None for name in ("embeddings", "scores", "cluster"))
     if workers == 1 or given or options["recognizer"] != "gmm-ubm":
         return
-    cache = Path(options["cache"] or out / "cache")
+    url = url_of(options["cache"] or "")
+    cache = copy_of(url) if url else Path(options["cache"] or out / "cache")
     if not (cache / "features").exists() and _has_many_rows(Path(table)):
         with limited_to(options["budget_gb"]):
             ahead(LISTEN, workers)

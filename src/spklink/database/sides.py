@@ -187,18 +187,36 @@ def no_strangers(
 ) -> tuple[Ints, Ints]:
     """The places in that table which are not: rows and columns of each, in order. Few pairs of a
     large database are, and the time grows with them alone."""
-    m, n = (conversations.sides.conversation_of(side) for side in (rows, columns))
-    one, two = _listed(conversations, m), _listed(conversations, n)
-    found = [_equal(one, two, len(columns))]
-    if not surely:
-        alone = (np.arange(len(m)), m), (np.arange(len(n)), n)
-        found.append(_equal(*alone, len(columns)))
-    else:
-        some, others = (conversations.open[k] | (conversations.unknown[k] > 0) for k in (m, n))
-        if some.any() or others.any():
-            found.append(np.flatnonzero(some[:, None] | others))
-    row, column = np.divmod(_each_once(found, len(rows) * len(columns)), len(columns))
-    return row, column
+    one, two = (Present.of(conversations, sides) for sides in (rows, columns))
+    return one.no_strangers(two, surely=surely)
+
+
+@dataclass(frozen=True)
+class Present:
+    """Who takes part in the conversations of some sides: all that strangers are told by."""
+
+    call: Ints  # (sides,)
+    anybody: Mask  # (sides,) whether that may be anybody
+    place: Ints  # of a side among these, and
+    person: Ints  # who is listed there
+
+    @classmethod
+    def of(cls, conversations: Conversations, sides: Ints) -> Present:
+        calls = conversations.sides.conversation_of(sides)
+        anybody = conversations.open[calls] | (conversations.unknown[calls] > 0)
+        return cls(calls, anybody, *_listed(conversations, calls))
+
+    def no_strangers(self, others: Present, *, surely: bool) -> tuple[Ints, Ints]:
+        """As above, of these sides as rows and others as columns."""
+        size = len(others.call)
+        found = [_equal((self.place, self.person), (others.place, others.person), size)]
+        if not surely:
+            rows, columns = ((np.arange(len(one.call)), one.call) for one in (self, others))
+            found.append(_equal(rows, columns, size))
+        elif self.anybody.any() or others.anybody.any():
+            found.append(np.flatnonzero(self.anybody[:, None] | others.anybody))
+        row, column = np.divmod(_each_once(found, len(self.call) * size), size)
+        return row, column
 
 
 def _each_once(found: list[Ints], size: int) -> Ints:

@@ -32,9 +32,11 @@ from numpy.typing import NDArray
 from spklink.database.conversations import Conversations
 from spklink.database.links import Links, candidates, needed_sides, pair_starts
 from spklink.database.sides import Numbering
+from spklink.hands import ALONE, Hands
 from spklink.recognizers import normalise
 from spklink.recognizers.link_folds import Folds, disjoint_folds, people_folds, taught_by
 from spklink.recognizers.plda import (
+    LaidTerms,
     PairTerms,
     TwoCovariance,
     covariance,
@@ -202,10 +204,12 @@ def fit(
     back_end: str = "wccn",
     threads: int = 1,
     speaker: Sides | None = None,
+    hands: Hands = ALONE,
 ) -> LinkScorer | str:
     """Learn from links whose candidates (C,) are the same person with probability `same`; or why
     not. `units` gives the unit vectors of sides (products.unit_vectors); `order` lists all sides in
-    the order they are drawn and worked on in; `speaker` (S,) is who probably is on each side."""
+    the order they are drawn and worked on in; `speaker` (S,) is who probably is on each side.
+    `threads` are of this process; `hands` may be others."""
     order = np.arange(len(usable)) if order is None else order
     link = link_of_candidates(links, conversations.sides)
     targets: Floats = np.bincount(link, weights=same, minlength=len(links.pair)).astype(np.float64)
@@ -231,10 +235,20 @@ def fit(
                     seed=seed,
                     order=order,
                     threads=threads,
+                    divided=_divided(made[f], hands),
                 )
             )
     view = View(reduction, (learned[0], learned[1]))
     return LinkScorer(folds, (made[0], made[1]), (fits[0], fits[1]), view)
+
+
+def _divided(terms: PairTerms, hands: Hands) -> normalise.Divided | None:
+    """Cohorts of the second comparison, by hands that are far."""
+    if not hands.far:
+        return None
+    return normalise.Divided(
+        hands, lambda by: LaidTerms.of(terms, by).table, None, terms.unit.shape[1]
+    )
 
 
 def _folds(

@@ -17,7 +17,7 @@ than half of the sides nothing is normalised, and `reason` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numba as nb
@@ -25,13 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.conversations import Conversations
-from spklink.database.sides import no_strangers, vague
+from spklink.database.sides import Present, vague
+from spklink.hands import Hands
 from spklink.threads import in_order
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Sides = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Measured = tuple[Floats, Floats, Sides]  # mu, sigma and the number of strangers of some sides
+Table = Callable[[Sides, Sides], Singles | Floats]  # scores between two lists of sides
 
 # Sides. A choice: 300 highest scores tell mu and sigma of a side; the time grows with it.
 POOL = 2000
@@ -43,11 +46,10 @@ SHARE = 0.15
 # Where lists have open ends. Chosen on the calls of one half of the speakers without their lists:
 # fewer errors of pairs than with the highest 15 %, or with the lower part alone.
 OPEN_SHARE = 1.0
-SAMPLED, MARGIN = (
-    8,
-    1.4,
-)  # one score in so many tells where the highest begin, with so much to spare
+SAMPLED = 4  # one score in so many tells where the highest begin, with
+MARGIN = 1.6  # times as many to spare
 ROWS = 1024  # sides at a time: a choice that bounds the memory
+SPEED, SCORE = 2e10, 2e-8  # multiplications a second, and seconds a score beside: for predictions
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,14 @@ def fit(
     order: Sides | None = None,
     pool: Sides | None = None,
     threads: int = 1,
+    divided: Divided | None = None,
 ) -> Normaliser:
     """mu and sigma of all sides.
 
     `table(rows, columns)` gives the scores between two lists of sides, a new array that has NaN
     where there is none; `usable` (S,) is false for bad sides; `order` lists all sides in the order
     they are drawn and worked on in; `pool` are the sides of all cohorts, where they are chosen
-    already. Several `threads` ask for tables at a time.
+    already. Several `threads` ask for tables at a time; `divided` is whoever else may do it.
     """
     order = np.arange(len(usable)) if order is None else order
     sides, pool = len(usable), choose_pool(usable, POOL, seed, order) if pool is None else pool
@@ -91,7 +94,11 @@ def fit(
     size = np.zeros(sides, np.int64)
     cohorts = Cohorts.of(conversations, pool)
     blocks = [order[begin : begin + ROWS] for begin in range(0, sides, ROWS)]
-    found = in_order(lambda rows: cohorts.measure(table, rows), blocks, threads)
+    far = None if divided is None else divided.worth(sides, len(pool))
+    if divided is None or far is None:
+        found = in_order(lambda rows: cohorts.measure(table, rows), blocks, threads)
+    else:
+        found = divided.measured(far, cohorts, blocks)
     for rows, measured in zip(blocks, found, strict=True):
         centre[rows], scale[rows], size[rows] = measured
     return _settled(centre, scale, size, usable)
@@ -109,22 +116,67 @@ class Cohorts:
     def of(cls, conversations: Conversations, pool: Sides) -> Cohorts:
         return cls(conversations, pool, not vague(conversations).any())
 
-    def measure(
-        self, table: Callable[[Sides, Sides], Singles | Floats], rows: Sides
-    ) -> tuple[Floats, Floats, Sides]:
+    def measure(self, table: Callable[[Sides, Sides], Singles | Floats], rows: Sides) -> Measured:
         """mu, sigma and the number of strangers of a few sides; 0 and 1 where these are too few."""
-        row, column = no_strangers(self.conversations, rows, self.pool, surely=self.surely)
-        there = len(self.pool) - np.bincount(row, minlength=len(rows))
-        if not (there >= SMALLEST).any():
-            return np.zeros(len(rows)), np.ones(len(rows)), there
-        scores = table(rows, self.pool)
-        scores[row, column] = -np.inf
-        if np.isnan(scores.max()):
-            missing = np.isnan(scores)
-            there = there - missing.sum(1)
-            scores[missing] = -np.inf
-        centre, scale = highest_moments(scores, there, SHARE if self.surely else OPEN_SHARE)
-        return centre, scale, there
+        own, pool = (Present.of(self.conversations, sides) for sides in (rows, self.pool))
+        return _measured(lambda: table(rows, self.pool), own, pool, self.surely)
+
+
+def _measured(
+    table: Callable[[], Singles | Floats], own: Present, pool: Present, surely: bool
+) -> Measured:
+    row, column = own.no_strangers(pool, surely=surely)
+    there = len(pool.call) - np.bincount(row, minlength=len(own.call))
+    if not (there >= SMALLEST).any():
+        return np.zeros(len(own.call)), np.ones(len(own.call)), there
+    scores = table()
+    scores[row, column] = -np.inf
+    if np.isnan(scores.max()):
+        missing = np.isnan(scores)
+        there = there - missing.sum(1)
+        scores[missing] = -np.inf
+    centre, scale = highest_moments(scores, there, SHARE if surely else OPEN_SHARE)
+    return centre, scale, there
+
+
+# --- by hands that are far ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Divided:
+    """Cohorts measured on other machines, a block of sides at a time."""
+
+    hands: Hands
+    laid: Callable[[Hands], Table]  # arrays laid out for hands, as a table that travels
+    row: Sides | None  # (S,) of each side among those arrays; None: its own number
+    width: int  # of the arrays
+
+    def worth(self, sides: int, pool: int) -> Hands | None:
+        """Who should do it; None where that would not pay, laying out included."""
+        seconds = float(sides) * pool * (SCORE + self.width / SPEED)
+        hands = self.hands.worth(seconds, megabytes=sides * (4.0 * self.width + 24.0) / 1e6)
+        return hands if hands.far else None
+
+    def measured(self, hands: Hands, cohorts: Cohorts, blocks: list[Sides]) -> Iterator[Measured]:
+        row = np.arange(len(cohorts.conversations.sides)) if self.row is None else self.row
+        pool = Present.of(cohorts.conversations, cohorts.pool)
+        work = _Far(self.laid(hands), row[cohorts.pool], pool, cohorts.surely)
+        own = [(row[some], Present.of(cohorts.conversations, some)) for some in blocks]
+        return hands.each(work, own)
+
+
+@dataclass(frozen=True)
+class _Far:
+    """What travels; items are rows of the table, and who is there."""
+
+    table: Table
+    pool: Sides
+    present: Present
+    surely: bool
+
+    def __call__(self, item: tuple[Sides, Present]) -> Measured:
+        rows, own = item
+        return _measured(lambda: self.table(rows, self.pool), own, self.present, self.surely)
 
 
 def _settled(centre: Floats, scale: Floats, size: Sides, usable: Mask) -> Normaliser:

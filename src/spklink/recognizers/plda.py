@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.hands import Hands, Reached
+
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 SHRINKAGE = 0.2  # of a covariance towards an even one; a choice, see link_wccn.DIMENSIONS
@@ -60,6 +62,22 @@ class PairTerms:
         product -= self.less[rows, None].astype(np.float32)
         product -= self.less[columns].astype(np.float32)
         return np.asarray(product, np.float32)
+
+
+@dataclass(frozen=True)
+class LaidTerms:
+    """The same, laid out where all hands reach them."""
+
+    unit: Reached
+    less: Reached
+
+    @classmethod
+    def of(cls, terms: PairTerms, hands: Hands) -> LaidTerms:
+        return cls(hands.reach(terms.unit), hands.reach(terms.less))
+
+    def table(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Singles:
+        """As above."""
+        return PairTerms(self.unit.get(), self.less.get()).table(rows, columns)
 
 
 def two_covariance(mean: Floats, within: Floats, between: Floats) -> TwoCovariance:

@@ -115,11 +115,33 @@ def table(
 ) -> Singles:
     """(rows, columns) all scores between two lists of sides."""
     out = np.empty((len(rows), len(columns)), np.float32)
-    step = _step(product)
-    cuts = [(r, c) for r in _slices(0, len(rows), step) for c in _slices(0, len(columns), step)]
+    cuts = _cuts_of_table(rows, columns, _step(product))
     for cut, block in _blocks(product, vectors, rows, columns, cuts, hands):
         out[cut] = block
     return out
+
+
+def _cuts_of_table(rows: Sides, columns: Sides, step: int) -> list[Cut]:
+    return [(r, c) for r in _slices(0, len(rows), step) for c in _slices(0, len(columns), step)]
+
+
+@dataclass(frozen=True)
+class LaidTable:
+    """The same of vectors that are laid out, for whoever has reached them: tiles as large as where
+    they were laid out, since rounding may depend on that."""
+
+    tiles: _Tiles
+    step: int
+
+    @classmethod
+    def of(cls, product: InnerProduct, vectors: Singles, hands: Hands) -> LaidTable:
+        return cls(_Tiles(product, hands.reach(vectors)), _step(product))
+
+    def __call__(self, rows: Sides, columns: Sides) -> Singles:
+        out = np.empty((len(rows), len(columns)), np.float32)
+        for row, column in _cuts_of_table(rows, columns, self.step):
+            out[row, column] = self.tiles.block(rows[row], columns[column])
+        return out
 
 
 def all_pairs(

@@ -88,7 +88,7 @@ class Memory:
 
     @property
     def answers(self) -> Store:
-        return Store(self.folder / "answers", self.damaged)
+        return Store(self.folder / "answers", self.damaged, changing=True)
 
     @property
     def table(self) -> Conversations:

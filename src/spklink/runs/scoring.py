@@ -32,7 +32,13 @@ from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import Seating
 from spklink.recognizers import background, link_wccn, normalise
 from spklink.recognizers.centre import balanced_mean
-from spklink.recognizers.products import Cosine, InnerProduct, pair_scores, unit_vectors
+from spklink.recognizers.products import (
+    Cosine,
+    InnerProduct,
+    LaidTable,
+    pair_scores,
+    unit_vectors,
+)
 from spklink.recognizers.products import table as score_table
 from spklink.recognizers.sums import Comparison, compared_by
 from spklink.recognizers.training import Trained, Trainer
@@ -103,15 +109,17 @@ class Scorer:
         """With scores set against those with strangers."""
         if self.trained is None:
             return self
-        # Far hands divide a table among them; near ones take a table each.
-        table = self.table if self.hands.far else replace(self, hands=ALONE).table
+        product, vectors, row = self._compared()
         fitted = normalise.fit(
-            table,
+            replace(self, hands=ALONE).table,  # every hand takes a table
             self.conversations,
             self.sound.usable,
             seed=self.seed,
             order=self.sound.order,
-            threads=1 if self.hands.far else self.near,
+            threads=self.near,
+            divided=normalise.Divided(
+                self.hands, lambda by: LaidTable.of(product, vectors, by), row, product.depth
+            ),
         )
         return replace(self, normaliser=fitted)
 
@@ -203,6 +211,7 @@ class Scorer:
             back_end=back_end,
             threads=self.near,
             speaker=self._speaker(found.posterior),
+            hands=self.hands,
         )
         return again if isinstance(again, str) else replace(self, again=again)
 

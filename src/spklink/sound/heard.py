@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.segments import Turns
+from spklink.elsewhere import placed
 from spklink.sound.front_end import FrontEnd
+from spklink.sound.places import Place, Remote, UnreachableError
 
+RECORDINGS = "recordings"  # folder of the cache where those of elsewhere are fetched to
 Runs = NDArray[np.int32]  # lengths of pauses and speech by turns (`speech_marks`)
 
 
@@ -26,11 +29,24 @@ class Job:
     turns: Turns | None = None  # where its tracks are diarized
     channel: int | None = None  # of its file, where it is that one alone
     unreachable: str = ""  # why it could not be fetched
+    places: tuple[Place, ...] = ()  # where to fetch its files from; none where they are here
 
     def anywhere(self) -> Job:
         """The same, to be listened to by a process that is in another folder."""
         files = tuple(path.absolute() for path in self.files)
-        return replace(self, files=files, cache=self.cache.absolute())
+        places = tuple(one.absolute() if isinstance(one, Path) else one for one in self.places)
+        return replace(self, files=files, cache=self.cache.absolute(), places=places)
+
+    def fetched(self) -> Job:
+        """The same with all its files on this machine, or with why they cannot be."""
+        if not self.places or self.unreachable:
+            return self
+        folder = placed(self.cache)[0].parent / RECORDINGS
+        try:
+            files = (p.fetched(folder) if isinstance(p, Remote) else p for p in self.places)
+            return replace(self, files=tuple(files))
+        except UnreachableError as error:
+            return replace(self, unreachable=str(error))
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,16 @@ from numpy.typing import NDArray
 from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
 from spklink.database.sides import Numbering
+from spklink.elsewhere import placed
 from spklink.errors import SpklinkError, problems_in
 from spklink.hands import ALONE, Hands, Here
 from spklink.processes import Died
 from spklink.sound.copies import with_copies
 from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
-from spklink.sound.heard import Heard, Job, blank
+from spklink.sound.heard import RECORDINGS, Heard, Job, blank
 from spklink.sound.levels import Level, levels_of, load_levels
-from spklink.sound.places import Place, fetch_all, located
+from spklink.sound.places import Place, fetch_all, located, name_all
 from spklink.sound.speech_marks import (
     SpeechMarks,
     kept_runs,
@@ -128,11 +129,7 @@ def hear(
 ) -> Sound:
     """Arrays of all conversations; a bad recording is an error or, if asked for, marked."""
     sides = conversations.sides
-    local = fetch_all(recordings_of(conversations), folder.parent / "recordings", tell, hands)
-    jobs = [
-        Job(files, tracks, front_end, folder, unreachable=why)
-        for (files, why), tracks in zip(local, sides.counts.tolist(), strict=True)
-    ]
+    jobs = _jobs(conversations, front_end, folder, tell, hands)
     if conversations.diarized:
         _refuse_without_turns(front_end)
         spoken = zip(jobs, conversations.diarized, strict=True)
@@ -152,6 +149,25 @@ def hear(
         bad = heard[m].fatal(track) is not None
         marks.append("bad audio" if bad else "too little speech" if little else "")
     return Sound(heard, marks, store, sides)
+
+
+def _jobs(
+    conversations: Conversations, front_end: FrontEnd, folder: Path, tell: Tell | None, hands: Hands
+) -> list[Job]:
+    """Every recording, fetched; with a cache elsewhere whoever listens to one fetches it."""
+    every, where = recordings_of(conversations), folder.parent / RECORDINGS
+    tracks, later = conversations.sides.counts.tolist(), bool(placed(folder)[1])
+    if not later:
+        local = fetch_all(every, where, tell, hands)
+        return [
+            Job(files, count, front_end, folder, unreachable=why)
+            for (files, why), count in zip(local, tracks, strict=True)
+        ]
+    named = name_all(every, where, tell)
+    return [
+        Job(files, count, front_end, folder, unreachable=why, places=places if far else ())
+        for (files, why, far), places, count in zip(named, every, tracks, strict=True)
+    ]
 
 
 def _refuse_without_turns(front_end: FrontEnd) -> None:
@@ -254,6 +270,7 @@ def _listened_here(
 
 def listen(job: Job) -> Listened:
     """What one recording sounds like, from the cache or from the sound."""
+    job = job.fetched()
     store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
     if job.unreachable:
         return _nothing(job, prints, f"unreadable: {job.unreachable}", job.tracks or 1), set()
@@ -279,6 +296,7 @@ def _with_speech(job: Job, store: Store, old: Heard) -> Heard | None:
 
 def _remembered(job: Job) -> tuple[Heard | None, set[str]]:
     """The same, from the cache alone."""
+    job = job.fetched()
     store, prints = Store(job.cache), [fingerprint(path) for path in job.files]
     return _cached(store, _key(job, prints))[0], store.damaged
 

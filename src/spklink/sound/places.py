@@ -70,15 +70,22 @@ class Remote:
     def fetched(self, folder: Path) -> Path:
         """The same as a file of this folder."""
         info = self._asked(lambda fs, path: fs.info(path))
-        known = {key: str(info[key]) for key in TELLING if key in info}
-        archive = Path(self.url.rpartition("::")[2])
-        state = [self.url, known, stamp(archive) if "::" in self.url else None]
-        key = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
-        path = folder / f"{key}{self.suffix.lower()}"
+        path = folder / self._named(info)
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             self._asked(lambda fs, there: _copy(fs, there, path, info.get("size")))
         return path
+
+    def local_name(self) -> str:
+        """What the file is called once it is fetched: as it is there now."""
+        return self._named(self._asked(lambda fs, path: fs.info(path)))
+
+    def _named(self, info: Any) -> str:
+        known = {key: str(info[key]) for key in TELLING if key in info}
+        archive = Path(self.url.rpartition("::")[2])
+        state = [self.url, known, stamp(archive) if "::" in self.url else None]
+        key = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
+        return f"{key}{self.suffix.lower()}"
 
     def _asked(self, what: Callable[[Any, str], Any]) -> Any:
         """What a file system answers; some fail once, and answer when asked again."""
@@ -152,6 +159,30 @@ def fetch_all(
         if tell is not None:
             tell(len(found), len(recordings))
     return found
+
+
+def name_all(
+    recordings: list[tuple[Place, ...]], folder: Path, tell: Callable[[int, int], None] | None
+) -> list[tuple[tuple[Path, ...], str, bool]]:
+    """The files that every recording will be, why one of them cannot be had, and whether there is
+    anything to fetch; nothing is."""
+    if not any(isinstance(one, Remote) for places in recordings for one in places):
+        return [(files, why, False) for files, why in fetch_all(recordings, folder, tell)]
+    found = []
+    for one in Here(AT_ONCE).each(partial(_local_names, folder), recordings):
+        found.append(one)
+        if tell is not None:
+            tell(len(found), len(recordings))
+    return found
+
+
+def _local_names(folder: Path, places: tuple[Place, ...]) -> tuple[tuple[Path, ...], str, bool]:
+    far = any(isinstance(one, Remote) for one in places)
+    try:
+        named = (folder / p.local_name() if isinstance(p, Remote) else p for p in places)
+        return tuple(named), "", far
+    except UnreachableError as error:
+        return tuple(Path(p.name) for p in places), str(error), far
 
 
 def _fetched(folder: Path, places: tuple[Place, ...]) -> tuple[tuple[Path, ...], str]:

@@ -4,6 +4,9 @@ A stamp is which file it is, its length, when it was written to and when anythin
 The last no program can set, so a file with the stamp it had is the file it was. Only a stamp that
 is some seconds old is believed: within the grain of a clock a file can change and keep it.
 
+Of a recording elsewhere that need not be here (`Job.places`) the name that it would have here says
+all of that (module `places`).
+
 The cache holds one file for each front end: a hash of the paths and tracks of every recording, its
 stamp, and its name among what was heard.
 """
@@ -15,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +26,7 @@ from numpy.typing import NDArray
 
 from spklink.cache import Store, key_of
 from spklink.sound.heard import Heard, Job
+from spklink.sound.places import Remote
 
 VERSION = 1
 SETTLED = 2.0  # seconds: no clock of a file system is coarser
@@ -42,7 +47,7 @@ class Stamps:
     def of(cls, jobs: Sequence[Job], heard: Store) -> Stamps:
         if not jobs:
             return cls(None, "", [], [], {})
-        store = Store(heard.folder.parent / "stamps", heard.damaged)
+        store = Store(heard.folder.parent / "stamps", heard.damaged, changing=True)
         name = key_of({"version": VERSION, "front_end": jobs[0].front_end.key})
         kept = store.load(name)
         known = {} if kept is None else _read(kept.arrays)
@@ -74,22 +79,32 @@ def _job(job: Job) -> bytes:
     """Nothing where the recording is not at hand."""
     if job.unreachable:
         return b""
-    what = [os.path.abspath(path) for path in job.files], job.tracks, job.turns  # noqa: PTH100
+    where = [os.path.abspath(path) for path in job.files]  # noqa: PTH100
+    if job.places:
+        where = [place.url if isinstance(place, Remote) else str(place) for place in job.places]
+    what = where, job.tracks, job.turns
     return blake2b(repr(what).encode("utf-8", "surrogateescape"), digest_size=NAME).digest()
+
+
+def _stat_of(job: Job) -> list[Path]:
+    """The files of a recording that are of this machine."""
+    return [place for place in job.places or job.files if isinstance(place, Path)]
 
 
 def _stamp(job: Job) -> bytes:
     try:
-        found = [os.stat(path) for path in job.files]  # noqa: PTH116
+        found = [os.stat(path) for path in _stat_of(job)]  # noqa: PTH116
     except (OSError, ValueError):
         return b""
-    told = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in found]
+    told: list[Any] = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in found]
+    if job.places:
+        told.append([path.name for path in job.files])
     return blake2b(repr(told).encode(), digest_size=NAME).digest()
 
 
 def _changed(job: Job) -> float:
     try:
-        return max(os.stat(path).st_ctime for path in job.files)  # noqa: PTH116
+        return max((os.stat(path).st_ctime for path in _stat_of(job)), default=0.0)  # noqa: PTH116
     except (OSError, ValueError):
         return float("inf")
 

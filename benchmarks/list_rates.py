@@ -76,10 +76,10 @@ def measured(
     rate, chance = found.rate, 1.0 - found.presence.chance
     own = np.bincount(found.table.people)[found.table.people]
     least = 0
-    told = [f"{chance.sum():.1f} / {absent.sum()}"]
+    told = [f"{chance.sum():.1f}/{absent.sum()}"]
     for most in MOST:
         some, least = (own > least) & (own <= most), most
-        told.append(f"{chance[some].sum():.1f} / {absent[some].sum()}")
+        told.append(f"{chance[some].sum():.1f}/{absent[some].sum()}")
     interval = f"{rate.low:.4f}-{rate.high:.4f}"
     return (shape, f"{calls:,}", mu, f"{absent.mean():.4f}", f"{rate.value:.5f}", interval, *told)
 
@@ -105,7 +105,7 @@ def main() -> None:
         for seed in range(given.seeds)
     ]
     columns = ["", "calls", "mu", "true", "rate", "95 %", "all", "1 call", "2", "to 256", "more"]
-    show("the rate of list errors; absences expected / true", columns, rows)
+    show("the rate of list errors; absences expected/true", columns, rows)
 
 
 if __name__ == "__main__":

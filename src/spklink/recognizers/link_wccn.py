@@ -10,8 +10,8 @@ pairs tell in which directions one person's recordings scatter. No label is need
 Two back-ends compare sides with it. `wccn` (within-class covariance normalisation) divides by that
 scatter: the cosine of whitened, centred x. `plda` also knows how much people differ in each
 direction: the log-likelihood-ratio of two covariances (module `plda`), W and what W leaves of the
-covariance of all sides, B = T - W. (B from the products x_i x_j^T of the same pairs would know the
-directions of those few people alone.) docs/back-ends.md has what they measure.
+covariance of a few sides of everybody, B = T - W. (B from the products x_i x_j^T of the same pairs
+would know the directions of those few people alone.) docs/back-ends.md has what they measure.
 
 A covariance must never judge the pairs it was learned from: it would find them closer than they
 are, and the posterior would be badly over-confident. So the sides of some people are compared under

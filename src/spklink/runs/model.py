@@ -29,7 +29,7 @@ from spklink.recognizers.link_wccn import LinkScorer, Plda, Reduction, View, Whi
 from spklink.recognizers.plda import TwoCovariance
 from spklink.runs.call_keys import Keys, Match, matched
 
-VERSION = 2  # of models in the cache
+VERSION = 3  # of models in the cache
 STILL_THERE = 0.9  # share of its conversations that a table must have. A choice
 ABOUT = {  # what is said about a model, checked when it is read
     "version": int,

@@ -119,6 +119,25 @@ def test_what_one_machine_writes_another_finds(url, tmp_path, monkeypatch):
     assert not store.damaged
 
 
+def test_many_are_brought_at_once(url, tmp_path, monkeypatch):
+    names = [key_of(k) for k in range(40)]
+    one = opened(url)
+    for k, name in enumerate(names[:30]):
+        one.write(name, k, {"a": np.full(3, k)})
+    machine(monkeypatch, tmp_path / "two")
+    two = opened(url)
+    two.bring([*names, names[0]])
+    assert {path.stem for path in two.folder.glob("*.kept")} == set(names[:30])
+    asked = []
+    monkeypatch.setattr(Far, "fetch", lambda self, path: asked.append(path))
+    two.bring(names)
+    assert not asked
+    assert [two.load(name).arrays["a"].tolist() for name in names[:30]] == [
+        [k] * 3 for k in range(30)
+    ]
+    Store(tmp_path / "local").bring(iter([None]))  # nothing is asked of a folder
+
+
 def test_what_is_said_at_length_is_told_too(url, tmp_path, monkeypatch):
     long = {"said": "x" * 100_000}
     opened(url).write(NAME, long, ARRAYS)

@@ -33,7 +33,7 @@ import stat
 import tempfile
 import weakref
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.elsewhere import url_of
-from spklink.object_store import Far, opened
+from spklink.object_store import AT_ONCE, Far, opened
 from spklink.tables import TEMPORARY, replacing, sweep
+from spklink.threads import in_order
 from spklink.words import counted
 
 FORMAT = 1  # of kept files
@@ -114,6 +115,16 @@ class Store:
             about = self.about(name)
             if about is not None:
                 yield name, about
+
+    def bring(self, names: Iterable[str]) -> None:
+        """Fetch those of these files that are elsewhere and not here, many at a time."""
+        if self.far is None:
+            return
+        there = self.far.names()
+        paths = [path for path in map(self.path, names) if path.name in there]
+        missing = [path for path in dict.fromkeys(paths) if not path.exists()]
+        for _ in in_order(self.far.fetch, missing, AT_ONCE):
+            pass
 
     def write(self, name: str, about: Any, arrays: Arrays) -> None:
         """Keep this, in place of whatever was there but the very same: another process may have

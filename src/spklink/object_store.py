@@ -30,6 +30,7 @@ NEEDS = dict.fromkeys(("az", "abfs", "abfss"), "adlfs") | {"sftp": "paramiko", "
 FILES = frozenset({"file", "local", "sftp", "ssh", "ftp", "smb", "hdfs", "webhdfs"})  # no objects
 OWED = ".unsent"  # ending of the mark of a file that is still to be put
 SIGN, SIGNED = "sign", b"spklink was here\n"
+AT_ONCE = 16  # files fetched side by side: each waits for the network
 LEFT = 7.0  # days after which what a killed run left is removed
 TRIES, PAUSE = 2, 1.0  # of what may go well the next time, seconds between; most try again, too
 FINAL = (FileNotFoundError, PermissionError, NotImplementedError, IsADirectoryError)

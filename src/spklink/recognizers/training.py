@@ -27,11 +27,13 @@ from spklink.cache import Store, key_of, private_room
 from spklink.errors import SpklinkError
 from spklink.hands import ALONE, Hands
 from spklink.memory import now
+from spklink.object_store import AT_ONCE
 from spklink.recognizers.products import unit_vectors
 from spklink.recognizers.recognizer import Recognizer
 from spklink.sound.background_speech import hear_background
 from spklink.sound.heard import Heard
 from spklink.sound.listening import Sound, Tell, load_array
+from spklink.threads import in_order
 
 Singles = NDArray[np.float32]
 VERSION = 5  # of recognizers and vectors in the cache
@@ -197,6 +199,7 @@ def vectors_of(recognizer: Recognizer, sound: Sound, trainer: Trainer) -> Single
     unusable sides are zero."""
     folder = trainer.cache / "vectors" / recognizer.fingerprint[:16]
     store = Store(folder, sound.store.damaged)
+    store.bring(_vectors_name(recognizer, heard) for heard in sound.heard)
     total, vectors, row = len(sound.heard), None, np.argsort(sound.order)
     for m, found in enumerate(_vectors_of_calls(recognizer, sound, store, trainer.hands)):
         if found is not None:
@@ -214,19 +217,24 @@ def _vectors_of_calls(
     recognizer: Recognizer, sound: Sound, store: Store, hands: Hands
 ) -> Iterator[Singles | None]:
     """Of every call, in their order."""
+
+    def loaded(heard: Heard) -> Singles | None:
+        return _vectors_of_call(recognizer, heard, sound.store, store)
+
     if not hands.far:
-        yield from hands.each(
-            lambda heard: _vectors_of_call(recognizer, heard, sound.store, store), sound.heard
-        )
+        yield from hands.each(loaded, sound.heard)
         return
     work = partial(
         _keep_vectors, recognizer, sound.store.folder.absolute(), store.folder.absolute()
     )
-    for heard, damaged in zip(
-        sound.heard, hands.each(work, [one.anywhere() for one in sound.heard]), strict=True
-    ):
-        store.damaged.update(damaged)
-        yield _vectors_of_call(recognizer, heard, sound.store, store)
+    made = hands.each(work, [one.anywhere() for one in sound.heard])
+
+    def arrived() -> Iterator[Heard]:
+        for heard, damaged in zip(sound.heard, made, strict=True):
+            store.damaged.update(damaged)
+            yield heard
+
+    yield from in_order(loaded, arrived(), 1 if store.far is None else AT_ONCE)
 
 
 def _keep_vectors(recognizer: Recognizer, features: Path, folder: Path, heard: Heard) -> set[str]:
@@ -242,7 +250,7 @@ def _vectors_of_call(
     """(K, width) zero where a side has no speech; None where none has."""
     if not any(heard.frames):
         return None
-    name = key_of({"version": VERSION, "vectors": recognizer.fingerprint, "of": heard.own_key})
+    name = _vectors_name(recognizer, heard)
     kept = store.load(name)
     if kept is not None:
         return np.asarray(kept.arrays["sides"], np.float32)
@@ -253,6 +261,10 @@ def _vectors_of_call(
         vectors[k] = vector
     store.write(name, {}, {"sides": vectors})
     return vectors
+
+
+def _vectors_name(recognizer: Recognizer, heard: Heard) -> str:
+    return key_of({"version": VERSION, "vectors": recognizer.fingerprint, "of": heard.own_key})
 
 
 def room(shape: tuple[int, int], folder: Path) -> Singles:

@@ -11,7 +11,6 @@ been the process.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -24,16 +23,16 @@ from numpy.typing import NDArray
 from spklink.cache import Store, key_of
 from spklink.database.conversations import Conversations
 from spklink.database.sides import Numbering
-from spklink.elsewhere import placed
 from spklink.errors import SpklinkError, problems_in
 from spklink.hands import ALONE, Hands, Here
+from spklink.object_store import AT_ONCE
 from spklink.processes import Died
 from spklink.sound.copies import with_copies
 from spklink.sound.files import Fingerprint, fingerprint, stamp
 from spklink.sound.front_end import FrontEnd
-from spklink.sound.heard import RECORDINGS, Heard, Job, blank
+from spklink.sound.heard import Heard, Job, blank
+from spklink.sound.jobs import jobs_of
 from spklink.sound.levels import Level, levels_of, load_levels
-from spklink.sound.places import Place, fetch_all, located, name_all
 from spklink.sound.speech_marks import (
     SpeechMarks,
     kept_runs,
@@ -44,6 +43,7 @@ from spklink.sound.speech_marks import (
 from spklink.sound.speech_table import SpeechTable
 from spklink.sound.stamps import Stamps
 from spklink.tables import SEPARATOR
+from spklink.threads import in_order
 
 VERSION = 4  # of the files in the cache
 FEWEST_FOR_PROCESSES = 16  # recordings; below, starting several costs more than it saves
@@ -129,14 +129,7 @@ def hear(
 ) -> Sound:
     """Arrays of all conversations; a bad recording is an error or, if asked for, marked."""
     sides = conversations.sides
-    jobs = _jobs(conversations, front_end, folder, tell, hands)
-    if conversations.diarized:
-        _refuse_without_turns(front_end)
-        spoken = zip(jobs, conversations.diarized, strict=True)
-        jobs = [replace(job, turns=one.turns or None) for job, one in spoken]
-    if conversations.channel:
-        chosen = zip(jobs, conversations.channel, strict=True)
-        jobs = [job if k is None else replace(job, tracks=None, channel=k) for job, k in chosen]
+    jobs = jobs_of(conversations, front_end, folder, hands=hands, tell=tell)
     store = Store(folder)
     heard = with_copies(conversations, listen_all(jobs, store, hands=hands, tell=tell))
     fatal = [text for m, one in enumerate(heard) for text in _fatal(conversations, m, one)]
@@ -151,33 +144,6 @@ def hear(
     return Sound(heard, marks, store, sides)
 
 
-def _jobs(
-    conversations: Conversations, front_end: FrontEnd, folder: Path, tell: Tell | None, hands: Hands
-) -> list[Job]:
-    """Every recording, fetched; with a cache elsewhere whoever listens to one fetches it."""
-    every, where = recordings_of(conversations), folder.parent / RECORDINGS
-    tracks, later = conversations.sides.counts.tolist(), bool(placed(folder)[1])
-    if not later:
-        local = fetch_all(every, where, tell, hands)
-        return [
-            Job(files, count, front_end, folder, unreachable=why)
-            for (files, why), count in zip(local, tracks, strict=True)
-        ]
-    named = name_all(every, where, tell)
-    return [
-        Job(files, count, front_end, folder, unreachable=why, places=places if far else ())
-        for (files, why, far), places, count in zip(named, every, tracks, strict=True)
-    ]
-
-
-def _refuse_without_turns(front_end: FrontEnd) -> None:
-    if "turns" not in inspect.signature(front_end.hear).parameters:
-        raise SpklinkError(
-            f"the front end {type(front_end).__name__} of this recognizer knows nothing of "
-            "diarized tracks; use another recognizer, or one recording a track"
-        )
-
-
 def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
     """What makes a recording unusable, as a message names it: row, call, channel, cause, file."""
     files = conversations.audio[m]
@@ -187,19 +153,6 @@ def _fatal(conversations: Conversations, m: int, one: Heard) -> Iterator[str]:
             single = where is not None and len(files) > 1
             file = files[where or 0] if single else SEPARATOR.join(files)
             yield f"{conversations.place(m)}: {conversations.ids[m]}{channel}: {text} ({file})"
-
-
-def recordings_of(table: Conversations) -> list[tuple[Place, ...]]:
-    """The files of every conversation; a conversation without any is an error."""
-    missing = [
-        f"{table.place(m)}: conversation {table.ids[m]!r} names no audio"
-        for m, files in enumerate(table.audio)
-        if not files
-    ]
-    if missing:
-        raise problems_in(table.path, missing)
-    folder = table.path.parent
-    return [tuple(located(folder, name) for name in files) for files in table.audio]
 
 
 def problem_rows(
@@ -220,7 +173,7 @@ def listen_all(
 ) -> list[Heard]:
     """Listen to every recording that is not in the cache; the order of the answers is theirs."""
     stamps, heard = Stamps.of(jobs, store), list[Heard]()
-    known = [None if name is None else _cached(store, name)[0] for name in stamps.names()]
+    known = _known(store, stamps.names())
     unknown = [job for job, one in zip(jobs, known, strict=True) if one is None]
     few = len(jobs) < FEWEST_FOR_PROCESSES
     with closing(_listened(unknown, hands, few=few)) as found:
@@ -233,6 +186,15 @@ def listen_all(
     stamps.remember(heard, jobs)
     pairs = zip(heard, jobs, strict=True)
     return [one if job.channel is None else one.only(job.channel) for one, job in pairs]
+
+
+def _known(store: Store, names: list[str | None]) -> list[Heard | None]:
+    """What is in the cache of recordings that have not changed; of those elsewhere many at once."""
+
+    def one(name: str | None) -> Heard | None:
+        return None if name is None else _cached(store, name)[0]
+
+    return list(in_order(one, names, 1 if store.far is None else AT_ONCE))
 
 
 def _listened(jobs: Sequence[Job], hands: Hands, *, few: bool) -> Generator[Listened, None, None]:

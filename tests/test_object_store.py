@@ -3,6 +3,7 @@ asks a real server."""
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
 import subprocess
@@ -247,6 +248,17 @@ def test_some_answer_when_they_are_asked_again(monkeypatch, tmp_path):
     assert Far("memory://x")._asked(answer) == 7
     with pytest.raises(SpklinkError, match="no permission to list"):
         Far("memory://x")._asked(lambda fs: (_ for _ in ()).throw(PermissionError()))
+
+
+def test_a_full_disk_is_not_the_fault_of_the_store(monkeypatch, tmp_path):
+    machine(monkeypatch, tmp_path)
+
+    def full(fs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        Far("memory://x")._asked(full)
+    assert caught.value.filename == str(copy_of("memory://x"))
 
 
 # --- runs -----------------------------------------------------------------------------------------

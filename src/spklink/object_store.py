@@ -34,6 +34,7 @@ AT_ONCE = 16  # files fetched side by side: each waits for the network
 LEFT = 7.0  # days after which what a killed run left is removed
 TRIES, PAUSE = 2, 1.0  # of what may go well the next time, seconds between; most try again, too
 FINAL = (FileNotFoundError, PermissionError, NotImplementedError, IsADirectoryError)
+FULL = (errno.ENOSPC, errno.EDQUOT)  # a disk of this machine
 Answer = TypeVar("Answer")
 
 
@@ -154,6 +155,9 @@ class Far:
                     raise
                 raise failure(self.url, error) from None
             except Exception as error:
+                if isinstance(error, OSError) and error.errno in FULL:
+                    error.filename = error.filename or str(copy_of(self.url))
+                    raise  # not the store's fault
                 if isinstance(error, FINAL) or _without_credentials(error) or k == TRIES - 1:
                     raise failure(self.url, error) from None
             time.sleep(PAUSE)

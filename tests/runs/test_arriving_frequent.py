@@ -349,3 +349,15 @@ def test_names_tell_all_that_an_answer_depends_on(centre, out, monkeypatch):
     evidence, keys = found.evidence, np.arange(CALLS, dtype=np.uint64)
     names = [clique_names(evidence.with_sums(these), keys) for these in (sums, moved)]
     assert (names[0] != names[1]).sum() == 1
+
+
+def test_an_absent_agent_is_told_with_what_his_other_conversations_say(tmp_path):
+    """No pair of his conversations is listed; that is not the same as having no others."""
+    centre = Centre(3)
+    m = int(np.flatnonzero(centre.agent[:CALLS] == 2)[0])
+    centre.vectors[m] = 1.6 * np.random.default_rng(0).standard_normal((2, WIDTH))
+    found = centre.link(range(CALLS), tmp_path / "out", list_errors=0.02)
+    mine = next(one for one in found.misfits if one[0] == f"c{m}")
+    others = int((centre.agent[:CALLS] == 2).sum()) - 1
+    assert mine[1] == "absent"
+    assert f"from {others} other conversations together)" in mine[5]

@@ -155,7 +155,7 @@ class _Finder:
         there = place[other] < tracks[seats.node[other]]
         mine, other = mine[there], other[there]
         if not len(mine):
-            return " (no other conversation to compare with)"
+            return self._summed(e) or " (no other conversation to compare with)"
         offset, later = seats.offset[slots.link[mine]], slots.later[mine]
         own, far = tracks[seats.node[e]], tracks[seats.node[other]]
         means = []
@@ -165,6 +165,18 @@ class _Finder:
         calls = [self.table.ids[j] for j in seats.node[other[:3]].tolist()]
         more = f" and {len(other) - 3} more" if len(other) > 3 else ""
         return f" (nearest track {max(means):+.1f} on average against {', '.join(calls)}{more})"
+
+    def _summed(self, e: int) -> str:
+        """The same of somebody whose voice was summed: what all of them add to that track."""
+        table = self.table
+        if not len(table.sums):
+            return ""
+        tracks = table.sides.counts[table.listing.conversation[: e + 1]]
+        own = table.sums[int(tracks[:-1].sum()) :][: int(tracks[-1])]
+        others = int((table.people == table.people[e]).sum()) - 1
+        if not own.any():
+            return ""
+        return f" (nearest track {own.max():+.1f} from {others:,} other conversations together)"
 
     def _suggested(self, m: int) -> str:
         """Who of the database would fit on the tracks that nobody listed is on."""

@@ -322,14 +322,17 @@ class Reduction:
         sample = units(pool)
         mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
         centred = sample - mean
-        value, vector = np.linalg.eigh((centred @ centred.T).astype(np.float64))
+        narrow = centred.shape[1] < len(pool)  # whichever are fewer: numbers, or sides
+        square = centred.T @ centred if narrow else centred @ centred.T
+        value, vector = np.linalg.eigh(square.astype(np.float64))
         main = np.argsort(-value)[: min(DIMENSIONS, len(pool) - 1)]
         main = main[: max(1, int((value[main] > FLAT * value.max()).sum()))]
         # In single precision, as the sides are: in double it would take three times as long.
-        main_vectors = (vector[:, main] / np.sqrt(np.maximum(value[main], 1e-12))).astype(
-            np.float32
-        )
-        basis = centred.T @ main_vectors
+        if narrow:
+            basis = vector[:, main].astype(np.float32)
+        else:
+            length = np.sqrt(np.maximum(value[main], 1e-12))
+            basis = centred.T @ (vector[:, main] / length).astype(np.float32)
         # The sign of a direction is arbitrary: fixed, so that equal runs give equal bytes.
         at = np.abs(basis).argmax(axis=0)
         basis *= np.where(basis[at, np.arange(len(main))] < 0.0, -1.0, 1.0)

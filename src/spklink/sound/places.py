@@ -33,6 +33,7 @@ NEEDS = {  # protocol → the package beside fsspec that speaks it
     **dict.fromkeys(("ftp", "zip", "tar", "memory"), ""),
 }
 EXTRA = 'pip install "spklink[remote]"'
+BROUGHT = ("s3fs", "gcsfs", "aiohttp")  # by that
 TELLING = ("size", "mtime", "ETag", "etag", "LastModified", "last_modified", "created", "md5Hash")
 BLOCK = 1 << 20
 TRIES = 2
@@ -114,8 +115,11 @@ class Remote:
         try:
             found: tuple[Any, str] = url_to_fs(self.url)
         except ImportError:
-            need = " and ".join(filter(None, dict.fromkeys(NEEDS[one] for one in spoken)))
-            raise UnreachableError(f"{spoken[-1]}:// needs {need}: {EXTRA}") from None
+            needs = [*filter(None, dict.fromkeys(NEEDS[one] for one in spoken))]
+            more = "".join(f" {one}" for one in needs if one not in BROUGHT)
+            raise UnreachableError(
+                f"{spoken[-1]}:// needs {' and '.join(needs)}: {EXTRA}{more}"
+            ) from None
         except Exception as error:
             raise UnreachableError(_reason(error)) from None
         return found

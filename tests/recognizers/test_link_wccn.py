@@ -186,3 +186,15 @@ def test_agents_of_a_call_centre_are_no_easier_than_their_customers(back_end):
     assert abs(ahead(speaker)) < 0.25
     if back_end == "plda":
         assert ahead(None) > 0.5  # what this test would see
+
+
+def test_directions_of_few_numbers_are_those_of_many():
+    """Numbers that are all 0 change nothing but the way in which directions are found."""
+    rng = np.random.default_rng(3)
+    narrow = (rng.normal(size=(300, 40)) * np.linspace(1.0, 0.2, 40)).astype(np.float32)
+    wide = np.hstack([narrow, np.zeros((300, 400), np.float32)])
+    usable, order = np.ones(300, bool), np.arange(300)
+    one, two = (
+        link_wccn.Reduction.of(lambda s, v=v: v[s], usable, 0, order) for v in (narrow, wide)
+    )
+    np.testing.assert_allclose(one.basis, two.basis[:40], atol=1e-4)

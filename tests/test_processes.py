@@ -118,8 +118,7 @@ def who(_: int) -> int:
     return os.getpid()
 
 
-def test_helpers_started_ahead_do_the_work_and_those_too_many_go(monkeypatch):
-    monkeypatch.setattr(processes, "FORKS", False)
+def test_helpers_started_ahead_do_the_work_and_those_too_many_go():
     before = {child.pid for child in multiprocessing.active_children()}
     ahead(Named(who.__module__, who.__name__, ("fractions",)), 3)
     started = {child.pid for child in multiprocessing.active_children()} - before
@@ -141,7 +140,7 @@ def family(_: int) -> tuple[int, int]:
 @forks
 def test_the_first_helper_ahead_forks_the_others():
     before = {child.pid for child in multiprocessing.active_children()}
-    ahead(Named(family.__module__, family.__name__, ("fractions",)), 4)
+    ahead(Named(family.__module__, family.__name__, ("fractions",), forks=True), 4)
     (first,) = {child.pid for child in multiprocessing.active_children()} - before
     found = set(in_processes(family, range(16), 3))
     assert len(found) == 3
@@ -152,20 +151,20 @@ def test_the_first_helper_ahead_forks_the_others():
 
 @forks
 def test_a_helper_ahead_that_has_threads_forks_nobody():
-    ahead(Named(family.__module__, family.__name__, ("threaded",)), 3)
+    ahead(Named(family.__module__, family.__name__, ("threaded",), forks=True), 3)
     assert {parent for _, parent in in_processes(family, range(9), 3)} == {os.getpid()}
 
 
 @forks
 def test_forked_helpers_may_die_of_an_item(tmp_path):
-    ahead(Named(deadly.__module__, deadly.__name__), 3)
+    ahead(Named(deadly.__module__, deadly.__name__, forks=True), 3)
     found = list(in_processes(deadly, [(k, tmp_path) for k in range(12)], 3))
     assert found == [*range(5), Died("signal 9"), *range(6, 11), Died("exit code 3")]
 
 
 @forks
 def test_forked_helpers_end_with_the_work_whatever_they_are_at(tmp_path):
-    ahead(Named(late.__module__, late.__name__), 3)
+    ahead(Named(late.__module__, late.__name__, forks=True), 3)
     with closing(in_processes(late, [(k, tmp_path) for k in range(4)], 3)) as found:
         assert next(found) == 0
     pids = [int((tmp_path / f"{k}").read_text()) for k in (1, 2)]
@@ -180,8 +179,9 @@ def test_helpers_that_died_before_their_work_are_made_up_for():
     assert list(in_processes(squared, range(10), 2)) == [x * x for x in range(10)]
 
 
-def test_helpers_that_cannot_import_what_they_need_are_made_up_for():
-    ahead(Named(squared.__module__, squared.__name__, ("no_such_module",)), 2)
+@pytest.mark.parametrize("may", [False, True])
+def test_helpers_that_cannot_import_what_they_need_are_made_up_for(may):
+    ahead(Named(squared.__module__, squared.__name__, ("no_such_module",), forks=may), 2)
     assert list(in_processes(squared, range(4), 2)) == [0, 1, 4, 9]
 
 
@@ -237,7 +237,7 @@ from spklink.processes import Named, ahead, in_processes
 from test_processes import interrupted, sleepy
 if __name__ == "__main__":
     if {ahead!r}:
-        ahead(Named("test_processes", {work!r}), 2)
+        ahead(Named("test_processes", {work!r}, forks=True), 2)
     print(list(in_processes({work}, {items}, 2)))
 """
 

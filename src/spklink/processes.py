@@ -6,9 +6,9 @@ full). That item is tried once more, in a fresh process and with no other at wor
 its result is a `Died`, and all other items are still worked on.
 
 A helper takes most of a second to start and to import what it needs. Where it is known that there
-will be work, helpers can be started `ahead` of it, while this process does something else. On Linux
-only the first of these is fresh, and forks the others once it has imported what all need: it has no
-threads then, and nothing is imported twice.
+will be work, helpers can be started `ahead` of it, while this process does something else. If the
+work allows it, on Linux, only the first of these is fresh, and forks the others once it has
+imported what all need: it has no threads then, and nothing is imported twice.
 
 Helpers leave Ctrl-C to their parent, which kills them however it leaves. A thread in each waits for
 the end of the parent, so that nothing is left behind where it was killed itself.
@@ -90,6 +90,7 @@ class Named:
     module: str
     name: str
     needed: tuple[str, ...] = ()  # modules
+    forks: bool = False  # whether a process that has imported these may be forked
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _imported, (self.module, self.name, self.needed)
@@ -106,7 +107,7 @@ def ahead(work: Named, count: int) -> None:
     for by this name. Those that never are end with this process."""
     fitting = now().at_once(min(count, MOST), HELPER * GB)
     with suppress(OSError):  # then they are started when they are needed, or it is said why not
-        others = [_Forked() for _ in range(fitting - 1 if FORKS else 0)]
+        others = [_Forked() for _ in range(fitting - 1 if FORKS and work.forks else 0)]
         helpers = [_Helper(work, main=False, parent=False, forked=others), *others]
         while len(helpers) < fitting:
             helpers.append(_Helper(work, main=False, parent=False))

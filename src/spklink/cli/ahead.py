@@ -18,7 +18,7 @@ from spklink.threads import cores
 if TYPE_CHECKING:
     from spklink.runs.stages import Stages
 
-LISTEN = Named("spklink.sound.listening", "listen", ("spklink.sound.loaded",))
+LISTEN = Named("spklink.sound.listening", "listen", ("spklink.sound.loaded",), forks=True)
 BACKENDS = ("matplotlib.figure", *(f"matplotlib.backends.backend_{one}" for one in ("svg", "pdf")))
 DRAW = Named("spklink.report.figures", "draw", BACKENDS)
 PAINTERS = 2  # for a handful of figures

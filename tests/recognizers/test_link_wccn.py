@@ -141,8 +141,16 @@ def test_a_few_sides_of_everybody_tell_how_people_differ():
     assert chosen[speaker != 0].all()  # nobody knows who the strangers are: they are many people
     first = order[usable[order] & (speaker[order] == 0)][: link_wccn.OF_EACH]
     assert chosen[first].all()
-    few = np.zeros(4650, np.int64)  # one person, and nobody else to learn from
-    assert np.array_equal(link_wccn.few_of_each(usable, few, order), usable)
+
+
+def test_many_people_tell_more_dimensions():
+    """Of narrow vectors: forty sides of different people for each."""
+    vectors = np.random.default_rng(0).standard_normal((6000, 90)).astype(np.float32)
+    made = (np.ones(6000, bool), 0, np.arange(6000))
+    assert link_wccn.Reduction.of(plain(vectors), *made, 70).size == 70
+    assert link_wccn.Reduction.of(plain(vectors), *made).size == link_wccn.DIMENSIONS
+    wide = np.hstack([vectors, np.zeros((6000, 2000), np.float32)])
+    assert link_wccn.Reduction.of(plain(wide), *made, 70).size == link_wccn.DIMENSIONS
 
 
 def call_centre(agents=6, each=150, seed=0):

@@ -102,13 +102,18 @@ def by_pairs(voice: Voice) -> Spread:
     kept = min(max(size // PART, FEWEST), MOST, size)
     pair, row, largest = np.empty(size), np.empty(size), np.empty((size, kept), np.float32)
     every = np.empty((size, size), np.float32) if size <= WHOLE else None
-    shared = np.zeros((2, LINES, len(PARTS), 2, size)) if voice.nowhere else None
+    parts, kinds = (len(PARTS), 2) if voice.nowhere else (1, 1)
+    shared = np.zeros((2, LINES, parts, kinds, size))
     step = max(1, BYTES // (16 * size))
     for begin in range(0, size, step):
         part = slice(begin, min(begin + step, size))
         table = ratios(slice(int(start[part.start]), int(start[part.stop])))
         gain, change = np.empty((2, part.stop - begin, size), np.float32)
         _changes(table, start, begin, voice.best, voice.nowhere, gain, change)
+        if voice.nowhere:
+            _share(table, start, begin, voice.best, np.array(PARTS), shared[..., part])
+        else:
+            _share_evenly(gain, shared[..., part])
         gain, change = each * gain, each * change
         pair[part] = np.maximum(gain.max(axis=1), 0.0)
         row[part] = np.maximum(gain, 0.0).sum(axis=1, dtype=np.float64)
@@ -116,12 +121,9 @@ def by_pairs(voice: Voice) -> Spread:
         largest[part] = -np.sort(-most, axis=1)
         if every is not None:
             every[part] = gain
-        if shared is not None:
-            _share(table, start, begin, voice.best, np.array(PARTS), shared[..., part])
     more = 1.0 + ROUNDING
     together = row if every is None else np.full(size, _largest_eigenvalue(every))
-    if shared is not None:
-        shared *= more * voice.weight
+    shared *= more * voice.weight
     return Spread(more * pair, more * row, more * together, of_largest(largest), largest, shared)
 
 
@@ -216,6 +218,13 @@ def _share(table, start, begin, best, parts, shared):  # type: ignore[no-untyped
             part = np.float32(parts[k])
             _lines(gain[0], gain[1], np.float32(1.0) - part, shared[:, :, k, 0, i])
             _lines(gain[3], gain[2], part, shared[:, :, k, 1, i])
+
+
+@nb.njit(cache=True, nogil=True)
+def _share_evenly(gain, shared):  # type: ignore[no-untyped-def]
+    """The same where there is one kind of changes."""
+    for i in range(len(gain)):
+        _lines(gain[i], gain[i], np.float32(EVEN), shared[:, :, 0, 0, i])
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})

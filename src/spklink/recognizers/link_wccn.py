@@ -62,6 +62,8 @@ FEWEST_TARGETS = 50  # expected same-speaker pairs in each fold. A choice: one a
 SAMPLE = 2000
 FEWEST_SIDES = 500  # that tell how people differ. A choice: ten a dimension
 OF_EACH = 5  # sides of one person among them, at most. A choice
+EACH = 40  # of these sides for every dimension beyond DIMENSIONS, as the sample has. A choice
+MOST_DIMENSIONS = 128  # a choice: memory and time grow with it
 # Numerical: the share of the largest variance below which a direction is rounding alone.
 FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
@@ -220,8 +222,12 @@ def fit(
     one, two = candidate_sides(links, conversations.sides)
     taught = taught_by(folds, links)[link]
     with one_blas_thread():  # a matrix product may depend on the number of threads in its last bits
-        many_people = usable if speaker is None else few_of_each(usable, speaker, order)
-        reduction = Reduction.of(units, many_people, seed, order)
+        many_people, size = usable, DIMENSIONS
+        if speaker is not None:
+            some = few_of_each(usable, speaker, order)
+            many_people = some if some.sum() >= FEWEST_SIDES else usable
+            size = min(max(int(some.sum()) // EACH, DIMENSIONS), MOST_DIMENSIONS)
+        reduction = Reduction.of(units, many_people, seed, order, size)
         reduced = reduction.all_sides(units, len(usable), order)
         learned = []
         for f in (0, 1):
@@ -269,10 +275,10 @@ def _folds(
 
 
 def few_of_each(usable: Mask, speaker: Sides, order: Sides) -> Mask:
-    """(S,) the sides that tell how people differ: a few of everybody, where these are enough. Half
-    of the sides of a call centre are those of a few agents. Among all sides the main directions
-    would be the agents' own voices: they would come out far apart and their customers alike, and a
-    calibration taught by the agents' many pairs would find the customers' voices wrong."""
+    """(S,) the sides that tell how people differ: a few of everybody. Half of the sides of a call
+    centre are those of a few agents. Among all sides the main directions would be the agents' own
+    voices: they would come out far apart and their customers alike, and a calibration taught by the
+    agents' many pairs would find the customers' voices wrong."""
     sides = order[usable[order]]
     sides = sides[np.argsort(speaker[sides], kind="stable")]
     who = speaker[sides]
@@ -280,7 +286,7 @@ def few_of_each(usable: Mask, speaker: Sides, order: Sides) -> Mask:
     rank = np.arange(len(who)) - np.repeat(first, np.diff(np.append(first, len(who))))
     chosen = np.zeros(len(usable), np.bool_)
     chosen[sides[(rank < OF_EACH) | (who < 0)]] = True
-    return chosen if chosen.sum() >= FEWEST_SIDES else usable
+    return chosen
 
 
 def compared(back_end: str, reduced: Floats, scatter: Floats, usable: Mask) -> Whitening | Plda:
@@ -317,7 +323,11 @@ class Reduction:
         return int(self.basis.shape[1])
 
     @classmethod
-    def of(cls, units: Units, usable: Mask, seed: int, order: Sides) -> Reduction:
+    def of(
+        cls, units: Units, usable: Mask, seed: int, order: Sides, size: int = DIMENSIONS
+    ) -> Reduction:
+        """At most so many of them; of vectors that are wider than the sample no more than
+        DIMENSIONS."""
         pool = normalise.choose_pool(usable, SAMPLE, seed, order)
         sample = units(pool)
         mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -325,7 +335,7 @@ class Reduction:
         narrow = centred.shape[1] < len(pool)  # whichever are fewer: numbers, or sides
         square = centred.T @ centred if narrow else centred @ centred.T
         value, vector = np.linalg.eigh(square.astype(np.float64))
-        main = np.argsort(-value)[: min(DIMENSIONS, len(pool) - 1)]
+        main = np.argsort(-value)[: min(size if narrow else DIMENSIONS, len(pool) - 1)]
         main = main[: max(1, int((value[main] > FLAT * value.max()).sum()))]
         # In single precision, as the sides are: in double it would take three times as long.
         if narrow:

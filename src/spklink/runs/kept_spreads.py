@@ -21,7 +21,7 @@ from spklink.runs.call_keys import Keys
 from spklink.runs.clique_store import joined_keys, totals
 
 Ints = NDArray[np.int64]
-VERSION = 3  # of kept spreads
+VERSION = 4  # of kept spreads
 NAMES = ("pair", "row", "together", "largest", "shared", "at_best")
 
 
@@ -43,7 +43,11 @@ class KeptSpreads:
         number = {name: k for k, name in enumerate(kept.arrays["person"].tolist())}
         names = self._names(voices, place).tolist()
         try:
-            return {f: _spread(kept.arrays, number[n]) for f, n in enumerate(names) if n in number}
+            return {
+                f: _spread(kept.arrays, number[n], nowhere)
+                for f, n in enumerate(names)
+                if n in number
+            }
         except (LookupError, ValueError):
             self.store.reject(file)
             return {}
@@ -63,7 +67,7 @@ class KeptSpreads:
         some = [f for f, one in enumerate(spreads) if one.largest is not None]
         arrays: dict[str, NDArray[Any]] = {"person": self._names(voices, place)[some]}
         for name in NAMES:
-            values = [_values(spreads[f], name) for f in some]
+            values = [getattr(spreads[f], name) for f in some]
             arrays[name] = np.concatenate([np.zeros(0), *(one.ravel() for one in values)])
             sizes = np.array([one.size for one in values], np.int64)
             arrays[f"{name}_start"] = np.concatenate([[0], np.cumsum(sizes)])
@@ -83,7 +87,7 @@ class KeptSpreads:
         return joined_keys(totals(each, label, len(frequent)), frequent.calls)
 
 
-def _spread(arrays: Mapping[str, NDArray[Any]], k: int) -> Spread:
+def _spread(arrays: Mapping[str, NDArray[Any]], k: int, nowhere: bool) -> Spread:
     """That of the k-th person; his conversations, or his sides, are in the order of the table."""
     parts = []
     for name in NAMES:
@@ -91,10 +95,5 @@ def _spread(arrays: Mapping[str, NDArray[Any]], k: int) -> Spread:
         parts.append(np.array(arrays[name][start[k] : start[k + 1]]))
     pair, row, together, largest, shared, at_best = parts
     largest = largest.reshape(len(pair), -1)
-    finer = shared.reshape(2, LINES, -1, 2, len(pair)) if len(shared) else None
+    finer = shared.reshape(2, LINES, -1, 1 + nowhere, len(pair))
     return Spread(pair, row, together, of_largest(largest), largest, finer, at_best)
-
-
-def _values(spread: Spread, name: str) -> NDArray[Any]:
-    found = getattr(spread, name)
-    return np.zeros(0) if found is None else np.asarray(found)

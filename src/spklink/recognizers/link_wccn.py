@@ -67,6 +67,7 @@ MOST_DIMENSIONS = 128  # a choice: memory and time grow with it
 # Numerical: the share of the largest variance below which a direction is rounding alone.
 FLAT = 1e-6
 ROWS = 1024  # sides at a time: a choice that bounds the memory
+BLOCK = 1 << 16  # the same, of what was reduced
 MANY = 8192  # sides: whoever asks for more at once asks for all in the end. A choice
 
 
@@ -234,7 +235,7 @@ def fit(
             by = taught == 1 - f
             scatter = within_scatter(reduced, one[by], two[by], same[by])
             learned.append(compared(back_end, reduced, scatter, many_people))
-            made.append(learned[f].terms(reduced))
+            made.append(_in_blocks(learned[f], reduced))
             fits.append(
                 normalise.fit(
                     *(made[f].table, conversations, usable),
@@ -246,6 +247,15 @@ def fit(
             )
     view = View(reduction, (learned[0], learned[1]))
     return LinkScorer(folds, (made[0], made[1]), (fits[0], fits[1]), view)
+
+
+def _in_blocks(learned: Whitening | Plda, reduced: Floats) -> PairTerms:
+    """All sides as they are compared; what that takes in double precision of some at a time."""
+    parts = [
+        learned.terms(reduced[begin : begin + BLOCK]) for begin in range(0, len(reduced), BLOCK)
+    ]
+    unit, less = ([getattr(one, name) for one in parts] for name in ("unit", "less"))
+    return PairTerms(np.concatenate(unit), np.concatenate(less))
 
 
 def _divided(terms: PairTerms, hands: Hands) -> normalise.Divided | None:

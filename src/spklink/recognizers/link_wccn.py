@@ -152,9 +152,7 @@ class TermsAsAsked:
     def _made(self, sides: Sides, threads: int = 1) -> PairTerms:
         blocks = [sides[begin : begin + ROWS] for begin in range(0, len(sides), ROWS)]
         with one_blas_thread():
-            found = list(in_order(self._block, blocks or [sides], threads))
-        unit, less = ([getattr(one, name) for one in found] for name in ("unit", "less"))
-        return PairTerms(np.concatenate(unit), np.concatenate(less))
+            return PairTerms.joined(list(in_order(self._block, blocks or [sides], threads)))
 
     def _block(self, sides: Sides) -> PairTerms:
         return self.view.learned[self.fold].terms(self.view.reduction.reduced(self.units(sides)))
@@ -251,11 +249,8 @@ def fit(
 
 def _in_blocks(learned: Whitening | Plda, reduced: Floats) -> PairTerms:
     """All sides as they are compared; what that takes in double precision of some at a time."""
-    parts = [
-        learned.terms(reduced[begin : begin + BLOCK]) for begin in range(0, len(reduced), BLOCK)
-    ]
-    unit, less = ([getattr(one, name) for one in parts] for name in ("unit", "less"))
-    return PairTerms(np.concatenate(unit), np.concatenate(less))
+    begins = range(0, len(reduced), BLOCK)
+    return PairTerms.joined([learned.terms(reduced[k : k + BLOCK]) for k in begins])
 
 
 def _divided(terms: PairTerms, hands: Hands) -> normalise.Divided | None:

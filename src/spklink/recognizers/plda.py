@@ -15,6 +15,7 @@ Any invertible linear map of the vectors changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,13 @@ class PairTerms:
 
     unit: Singles  # (sides, k)
     less: Floats  # (sides,)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PairTerms]) -> PairTerms:
+        """One after the other."""
+        return cls(
+            np.concatenate([one.unit for one in parts]), np.concatenate([one.less for one in parts])
+        )
 
     def of(self, rows: NDArray[np.int64]) -> PairTerms:
         """Those of some rows."""

@@ -70,7 +70,8 @@ class Before(Protocol):
 
 class InFull:
     """Spreads of the answer in full hold for bits too, of people who are in the same places there:
-    to be nowhere is but one more change. `before` knows those of earlier runs."""
+    to be nowhere is but one more change. (Those from lengths of vectors would be wider than need
+    be, and are soon made.) `before` knows those of earlier runs."""
 
     def __init__(self, before: Before | None) -> None:
         self.before = before
@@ -80,7 +81,8 @@ class InFull:
         if not nowhere and self.made is not None:
             there, spreads = self.made
             same = np.logical_and.reduceat(place == there, voices.frequent.start[:-1])
-            return {f: spreads[f] for f in np.flatnonzero(same).tolist()}
+            some = np.flatnonzero(same).tolist()
+            return {f: spreads[f] for f in some if spreads[f].largest is not None}
         return {} if self.before is None else self.before.found(voices, place, nowhere=nowhere)
 
     def keep(

@@ -447,8 +447,8 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
 
 
 def run(case: Case, version: Version, target: Path) -> str:
-    """Take all steps; what went wrong, empty where nothing did. Both versions work in one place, which
-    some files name, and the results are moved from there."""
+    """Take all steps; what went wrong, empty where nothing did. Both versions work in one place,
+    which some files name, and the results are moved from there."""
     folder = Path(tempfile.gettempdir(), "spklink-same-bytes", case.name)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

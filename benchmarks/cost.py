@@ -24,7 +24,7 @@ from scipy.optimize import nnls
 
 from spklink.database.conversations import read_conversations
 from spklink.database.links import find_links, pair_starts
-from spklink.runs.cost import hours_of
+from spklink.sound.headers import open_recordings
 from spklink.tables import csv_bytes, open_table
 from timing import show
 
@@ -139,7 +139,7 @@ def main() -> None:
             seconds = times["seconds"]
             heard = sum(seconds[one] for one in LISTENING)
             rest = sum(s for one, s in seconds.items() if one not in (*LISTENING, *NOT_COUNTED))
-            hours = hours_of(people).hours
+            hours = open_recordings(people).hours or 0.0
             memory = times["peak_memory_bytes"] / 2**20
             rows.append((len(people.sides), pairs, hours, heard, rest, memory))
     columns = [np.array(column, float) for column in zip(*rows, strict=True)]

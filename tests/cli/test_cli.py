@@ -159,7 +159,7 @@ def test_check_describes_a_database(run, simulated, write):
     table = write("c.csv", "conversation,audio,participants\nx,no.wav,Ann;bo\ny,,ann;cy\n")
     text = run("check", table)[1]
     assert "'Ann' and 'ann'" in text
-    assert "1 audio files are not there: no.wav" in text
+    assert "1 audio file is not there: x (row 2, no.wav)" in text
     assert "share no speaker" in text
 
 

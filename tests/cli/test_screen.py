@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reviewed import CALLS, write_results
 from spklink.cli import show
 
 NAMES = [
@@ -114,3 +115,48 @@ def test_a_report_printed_as_json(run, tmp_path):
     assert_harmless(text)
     assert json.loads(text) == json.loads((tmp_path / "out" / "report.json").read_text())
     assert any(NAMES[3] in row["speakers"] for row in json.loads(text)["conversations"])
+
+
+@pytest.fixture(scope="module", params=["call{}", "2024-03-01T12:0{}:59_agent-00000003"])
+def queued(request, tmp_path_factory):
+    """Results with short ids, or with long ones, and the ids of which there is something to ask."""
+    names = [request.param.format(k) for k in range(len(CALLS))]
+    return write_results(tmp_path_factory.mktemp("out"), names=names), names[3:]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_a_narrow_screen_has_whole_ids_and_all_else(run, queued, columns, monkeypatch):
+    out, ids = queued
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", run("queue", out)[1])
+    for name in ids:
+        assert re.search(rf"(^| ){name}( |$)", text, re.MULTILINE)
+    assert "…" not in text
+    for word in ("sure", "bits", "settles", "question", "50 %", "1.00", "channel", "voice"):
+        assert text.count(word) >= 1, word
+    if "settles:" not in text:  # a table, not a line for every cell
+        assert max(map(len, text.splitlines())) <= columns
+
+
+def test_a_pipe_has_whole_rows(run, queued, monkeypatch):
+    out, ids = queued
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = run("queue", out)[1].splitlines()
+    for name in ids:
+        [row] = [line for line in lines if f" {name} " in line]
+        assert re.search(r"50 % .* channel 1\? .* no voice can tell", row)
+
+
+def test_a_table_too_wide_for_the_screen(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    show.table(["name", "number", ""], [("anna", 1.25, None), ("[b]ben", 2, "x")], title="People")
+    assert capsys.readouterr().out.splitlines() == [
+        *("People", "name anna", "    number: 1.25", "    -"),
+        *("name [b]ben", "    number: 2", "    x"),
+    ]
+    show.table(["name", "number"], [("anna", 1.25), ("ben", 2)])
+    assert [line.split() for line in capsys.readouterr().out.split("\n")[1:5:3]] == [
+        ["name", "number"],
+        ["ben", "2"],
+    ]

@@ -21,7 +21,7 @@ def sound(tmp_path):
         for name in names:
             path = tmp_path / "calls" / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            soundfile.write(path, np.zeros((80, channels)), 8000)
+            soundfile.write(path, np.zeros((1600, channels)), 8000)
         return tmp_path / "calls"
 
     return put

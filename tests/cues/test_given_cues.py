@@ -14,6 +14,7 @@ from spklink.database.conversations import read_conversations
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import combine_prior
 from spklink.posterior.states.prior import seat_prior
+from spklink.runs.cues import exchange_odds, odds_of
 
 PAIRS = [("a", "b"), ("a", "c"), ("b", "c"), ("d", "e"), ("d", "e")]
 TABLE = [{"conversation": f"c{k}", "participants": f"{x};{y}"} for k, (x, y) in enumerate(PAIRS)]
@@ -147,6 +148,64 @@ def test_the_parts_add_up_and_conflicts_are_told(tmp_path):
     )
     assert float(conflict["log_odds"]) > LOG19
     assert any("c0" in note and "conflicts.csv" in note for note in found.notes)
+
+
+OTHER_LISTS = ["f;?", "f;*", "f;?g", "f;g;h"]
+
+
+@pytest.mark.parametrize("other", OTHER_LISTS)
+@pytest.mark.parametrize("list_errors", [0.0, 0.02])
+def test_conflicts_are_told_whatever_other_lists_look_like(tmp_path, other, list_errors):
+    """c0: voices contradict the cue, be it weak or strong; c1 and c3: they do not."""
+    tracks = {"tracks": str(max(2, other.count(";") + 1))}
+    row = {"conversation": "c5", "participants": other} | tracks
+    table = [one | {"tracks": "2"} for one in TABLE] + [row]
+
+    def score(one, two):
+        return -4.0 if "c5" in (one[0], two[0]) else scores(4.0)(one, two)
+
+    for strength, odds in (("-4", 12.0), ("-25", 9.0)):
+        cue = [
+            {"conversation": "c0", "log_odds": strength},
+            {"conversation": "c1", "log_odds": "20"},
+            {"conversation": "c3", "log_odds": "-20"},
+        ]
+        found = spklink.assign(table, score, tmp_path, cue=cue, list_errors=list_errors)
+        assert not found.conversations.plain
+        [conflict] = read(tmp_path / "conflicts.csv")
+        assert (conflict["conversation"], conflict["cue"]) == ("c0", "voices")
+        assert abs(float(conflict["log_odds"])) > odds
+        assert any("c0" in note and "conflicts.csv" in note for note in found.notes)
+        said = {
+            row["conversation"]: float(row["log_odds"])
+            for row in read(tmp_path / "evidence.csv")
+            if row["cue"] == "voices"
+        }
+        assert set(said) == {f"c{k}" for k in range(5)}
+        assert said["c3"] == pytest.approx(0.0, abs=0.1)  # no voice can tell
+        assert said["c4"] > LOG19  # whose people those of c3 tell
+
+
+@pytest.mark.parametrize("value", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("odds", [-20, -3, 0.5, 20])
+def test_odds_of_an_exchange_are_those_of_bits(value, odds):
+    """The answer in full against that of bits, of which both are had where all lists are plain."""
+    cue = [{"conversation": name, "log_odds": str(odds)} for name in ("c0", "c3")]
+    found = spklink.assign(TABLE, scores(value), cue=cue, list_errors=1e-5)
+    np.testing.assert_allclose(
+        exchange_odds(found.seating), odds_of(found.posterior), atol=0.05, rtol=0.02
+    )
+
+
+def test_known_channels_are_not_what_voices_say(tmp_path):
+    table = [*TABLE, {"conversation": "c5", "participants": "f;?"}]
+    known = [{"conversation": "c0", "channel": "1", "speaker": "a"}]
+    cue = [{"conversation": "c0", "log_odds": "4"}]
+    spklink.assign(table, lambda one, two: 0.0, tmp_path, cue=cue, known=known)
+    said = {(row["conversation"], row["cue"]) for row in read(tmp_path / "evidence.csv")}
+    assert ("c0", "cue") in said
+    assert ("c0", "voices") not in said
+    assert ("c1", "voices") in said
 
 
 def test_without_cues_nothing_is_written(tmp_path):

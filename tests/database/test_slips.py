@@ -90,6 +90,6 @@ def test_missing_recordings_are_exit_code_1(write, run):
     path = write("t.csv", "conversation,audio,participants\n1,gone.wav,a;b\n2,,b;c\n")
     code, text, _ = run("check", path)
     assert code == 1
-    assert "1 audio files are not there: gone.wav (row 2)" in text
-    assert "no recording can be opened" in text
+    assert "1 audio file is not there: 1 (row 2, gone.wav)" in text
+    assert "no recording tells its length" in text
     assert run("check", write("u.csv", "conversation,participants\n1,a;b\n2,b;c\n"))[0] == 0

@@ -38,7 +38,7 @@ def test_turns(run, write, tmp_path):
     assert "turns: 5 in 2 of 3 conversations" in run("check", people, "--turns", turns)[1]
 
 
-def test_what_a_run_would_refuse(write):
+def test_what_a_run_would_refuse(write, run):
     people = table(write, "a;b", "a;c")
     turns = write("turns.csv", "conversation,speaker,start,end\nc0,zed,0,1\n")
     found = check(people, turns=turns, attribute="sex")
@@ -47,6 +47,10 @@ def test_what_a_run_would_refuse(write):
     assert "a run would stop here" in said
     assert "turns.csv: row 2: turns of 'zed'" in said
     assert "--speakers FILE is missing" in said
+    bare = write("bare.csv", "conversation,participants\nc0,a;b\nc1,a;c\n")
+    assert run("check", bare, "--turns", turns)[0] == 1
+    turns.write_text("conversation,speaker,start,end\nc0,a,0,1\n")
+    assert run("check", bare, "--turns", turns)[0] == 0
 
 
 def test_attributes_and_cues(run, write):

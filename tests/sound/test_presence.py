@@ -1,14 +1,15 @@
-"""Recordings of very many rows are missed and refused as those of a few are."""
+"""Recordings of very many rows are missed as those of a few are."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections import defaultdict
 
 import pytest
 
 from spklink.sound import presence
-from spklink.sound.presence import refused
+from spklink.sound.places import located, refusal
+from spklink.sound.presence import not_there
 from spklink.texts import Texts
 
 
@@ -30,27 +31,26 @@ NAMES = [
 ]
 
 
-def test_the_same_as_one_by_one(folder, monkeypatch):
+def test_the_same_as_one_by_one(folder):
     names = Texts.of([*NAMES, str(folder / "1.wav"), str(folder / "gone.wav")])
-    one_by_one = refused(folder, names)
-    monkeypatch.setattr(presence, "EACH", len(names) - 1)
-    found, opened = refused(folder, names)
-    assert found == one_by_one[0]
-    assert opened == 9
+    one_by_one = defaultdict(list)
+    for k, name in enumerate(names):
+        if why := refusal(located(folder, name)):
+            one_by_one[why].append(k)
+    found = not_there(folder, names)
+    assert found == one_by_one
     assert sorted(len(which) for which in found.values()) == [1, 1, 1, 4, 6]
 
 
-def test_of_many_some_are_opened_and_all_are_looked_for(folder, monkeypatch):
-    monkeypatch.setattr(presence, "EACH", 2)
+def test_of_many_missing_files_some_are_looked_for(folder, monkeypatch):
+    monkeypatch.setattr(presence, "MAX_LOOKED_FOR", 2)
     names = ["1.wav", "a/2.wav", "no/1", "no/2", "no/3", "a/b/3.wav", "gone", "ä.wav"]
-    assert refused(folder, Texts.of(names)) == ({"no such file": [2, 3, 4, 6]}, 2)
+    assert not_there(folder, Texts.of(names)) == {"no such file": [2, 3, 4, 6]}
 
 
 def test_what_a_folder_calls_otherwise_is_found(folder, monkeypatch):
     """A system may take two names for one; then nothing is said of those not looked at."""
-    monkeypatch.setattr(presence, "EACH", 2)
+    monkeypatch.setattr(presence, "MAX_LOOKED_FOR", 2)
     looked = presence.refusal
     monkeypatch.setattr(presence, "refusal", lambda p: "" if p.name == "1.WAV" else looked(p))
-    assert refused(folder, Texts.of(["1.WAV", "x", "y", Path("1.wav").name]))[0] == {
-        "no such file": [1]
-    }
+    assert not_there(folder, Texts.of(["1.WAV", "x", "y", "1.wav"])) == {"no such file": [1]}

@@ -18,7 +18,10 @@ LONGEST = 10_000  # characters of an error: whatever is in a file, it stays read
 FINE, PROBLEMS, WRONG_INPUT, NO_RESOURCES, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 EXIT_CODES = {
     FINE: "all is well",
-    PROBLEMS: "finished, with problems to look at: recordings that are missing or were not used",
+    PROBLEMS: (
+        "finished, with problems to look at: recordings that are missing or cannot be used, or "
+        "(check) input that a run would refuse"
+    ),
     WRONG_INPUT: "something given is wrong; the message says what, where, and what to do",
     NO_RESOURCES: "out of memory, of room on the disk, or of open files",
     FAULT: "a fault of spklink itself: please report what it printed",

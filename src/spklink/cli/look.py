@@ -289,12 +289,13 @@ def check(table: Table, *, as_json: Json = False, **options: Unpack[CheckOptions
     from spklink.runs.check import check as run
 
     people, options = asked_table(table, options)
-    found = run(people, **options)
+    with show.stages_on_stderr() as stages:
+        found = run(people, stages=stages, **options)
     if as_json:
         show.as_json(found)
     else:
         summaries.description(found)
-    return PROBLEMS if found["bad_recordings"] else FINE
+    return PROBLEMS if found["bad_recordings"] or found["would_stop"] else FINE
 
 
 def completion(shell: Shell) -> None:

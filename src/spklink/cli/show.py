@@ -6,6 +6,7 @@ one line, and no character of it is carried out by the terminal.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,10 @@ from typing import Any
 from spklink.cli.progress import stages_on_stderr as stages_on_stderr
 from spklink.words import for_screen, printable_json
 
-WIDTH = 120  # of tables that go to a file or a pipe
+PIPE_COLUMNS = 120  # width of running text that goes to a file or a pipe
+MAX_COLUMNS = 100_000  # width that no table has
+MIN_TEXT_COLUMNS = 12  # width below which text is not wrapped
+GAP_COLUMNS = 3  # width between two columns of a table
 
 
 def table(
@@ -24,22 +28,43 @@ def table(
     left: int = 1,
     right: Sequence[str] | None = None,
 ) -> None:
-    """Print aligned columns; the first `left` are text, the others numbers, or those of `right`."""
+    """Print aligned columns; the first `left` are text, the others numbers, or those of `right`.
+
+    The first column, which names the row, and numbers are never cut; other text is wrapped. Where
+    the screen is too narrow for that, every cell has a line. In a file or a pipe a row is a line.
+    """
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    head = escape(for_screen(title)) or None
+    head, needed = escape(for_screen(title)) or None, 0
     made = Table(box=box.SIMPLE_HEAD, title=head, title_justify="left", pad_edge=False)
     for k, name in enumerate(columns):
         number = k >= left if right is None else name in right
-        cells = [name, *(row[k] for row in rows)] if number else []
-        widest = max([len(_plain(cell)) for cell in cells], default=1)
-        justify: Any = "right" if number else "left"  # numbers are never cut off
-        made.add_column(_plain(name), justify=justify, no_wrap=True, min_width=widest)
+        whole = number or k == 0
+        widest = max(_plain(cell).cell_len for cell in (name, *(row[k] for row in rows)))
+        least = widest if whole else min(widest, max(MIN_TEXT_COLUMNS, _plain(name).cell_len))
+        justify: Any = "right" if number else "left"
+        made.add_column(
+            _plain(name), justify=justify, no_wrap=whole, min_width=least, overflow="fold"
+        )
+        needed += least + GAP_COLUMNS
     for row in rows:
         made.add_row(*(_plain(value) for value in row))
-    _console().print(made)
+    screen = _console(MAX_COLUMNS)
+    if needed <= screen.width:
+        screen.print(made)
+    else:
+        _one_cell_a_line(columns, rows, title)
+
+
+def _one_cell_a_line(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str) -> None:
+    if title:
+        text(title)
+    for name, *others in rows:
+        text(f"{columns[0]} {name}".lstrip())
+        for column, value in zip(columns[1:], others, strict=True):
+            text("    " + ": ".join(filter(None, (column, "-" if value is None else str(value)))))
 
 
 def text(line: str = "") -> None:
@@ -90,7 +115,9 @@ def _plain(value: Any) -> Any:
     return Text("-" if value is None else for_screen(str(value)))
 
 
-def _console() -> Any:
+def _console(piped: int = PIPE_COLUMNS) -> Any:
+    """`piped`: width in a file or a pipe, where nobody says how wide that is."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else WIDTH)
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if told else piped)

@@ -195,10 +195,14 @@ def description(found: dict[str, Any]) -> None:
         text(line)
     for line in in_words(found["cost"]):
         text(line)
+    opened, of = found["cost"]["opened"], found["cost"]["recordings"]
+    some = f"{opened:,} of {of:,} recordings" if opened < of else ""
+    if some:
+        text(f"opened {some}, spread over those that are there")
     for problem in found["problems"]:
         text(f"look at: {problem}")
     if not found["problems"]:
-        text("no problems found")
+        text(f"no problems found{some and f' in the {some} that were opened'}")
 
 
 def _other_evidence(found: dict[str, Any]) -> Iterator[str]:

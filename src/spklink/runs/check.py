@@ -11,34 +11,42 @@ from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations, read_conversations
 from spklink.database.placeholders import placeholders
 from spklink.database.slips import slips
+from spklink.errors import SHOWN as FILES_SHOWN
 from spklink.measures.entropy import levels
 from spklink.options import described, resolved
 from spklink.posterior.likelihood import combine_prior
 from spklink.runs.cost import cost_of
 from spklink.runs.inputs import read_inputs, reading
-from spklink.sound.presence import NO_FILE, refused
+from spklink.runs.stages import Stages
+from spklink.sound.headers import UNREADABLE, Opened, open_recordings
+from spklink.sound.presence import NO_FILE
 from spklink.table_options import CheckOptions
 from spklink.tables import Table
 from spklink.words import counted
 
 Ints = NDArray[np.int64]
 Found = tuple[dict[str, Any], list[str]]  # counts, and what to look at
-SHOWN = 3  # names and files of one kind that are told
+SHOWN = 3  # names of one kind that are told
 
 
 @described(CheckOptions)
-def check(table: Table, **options: Unpack[CheckOptions]) -> dict[str, Any]:
+def check(
+    table: Table, *, stages: Stages | None = None, **options: Unpack[CheckOptions]
+) -> dict[str, Any]:
     """Counts, cliques by size, entropies, things a person should look at, and what `link` would
     cost. `table` is a file, a DataFrame or rows."""
-    asked = resolved(CheckOptions, options)
+    asked, stages = resolved(CheckOptions, options), stages or Stages()
     inputs = read_inputs({"conversations": table, "tracks": asked["tracks"]}, how=reading(asked))
     tracks = inputs.table("tracks")
     people = read_conversations(inputs.table("conversations"), tracks, unlisted=True)
-    bad, opened = _bad_audio(people)
+    with stages.stage("opening recordings"):
+        opened = open_recordings(people, stages.progress)
+    bad = _bad_audio(people, opened)
     others, problems = _other_evidence(people, asked)
-    found = describe(people) | others | {"read_as": inputs.said(), "bad_recordings": bool(bad)}
+    found = describe(people) | {"would_stop": False} | others
+    found |= {"read_as": inputs.said(), "bad_recordings": bool(bad)}
     found["problems"] += problems + bad
-    return found | {"cost": cost_of(people) | {"opened": opened}}
+    return found | {"cost": cost_of(people, opened)}
 
 
 def _other_evidence(table: Conversations, asked: CheckOptions) -> Found:
@@ -153,20 +161,28 @@ def _alike(table: Conversations, calls: Ints) -> list[str]:
     return slips(table.speakers, calls, lambda a, b: bool(np.isin(where(a), where(b)).any()))
 
 
-def _bad_audio(table: Conversations) -> tuple[list[str], int]:
-    """Files that are not there or cannot be read, by reason; how many were opened."""
-    found, opened = refused(table.path.parent, table.audio.names)
-    return [_told(table, why, which) for why, which in found.items()], opened
+def _bad_audio(table: Conversations, opened: Opened) -> list[str]:
+    """Files that cannot be used, by reason, and what a run would do about them."""
+    found = [_told(table, why, which) for why, which in opened.bad.items()]
+    if not found:
+        return []
+    remedy = "fix or remove them, or use --on-bad-audio skip, which leaves them out"
+    return [*found, f"link would stop because of these recordings: {remedy}"]
 
 
 def _told(table: Conversations, why: str, which: list[int]) -> str:
-    first = which[:SHOWN]
-    calls = np.searchsorted(table.audio.start, first, "right") - 1
-    names = [
-        f"{table.audio.names[k]} ({table.place(m)})"
-        for k, m in zip(first, calls.tolist(), strict=True)
-    ]
-    shown = ", ".join(names) + (" …" if len(which) > SHOWN else "")
-    if why == NO_FILE:
-        return f"{len(which)} audio files are not there: {shown}"
-    return f"{len(which)} audio files cannot be used: {why}: {shown}"
+    names = ", ".join(_named(table, k) for k in which[:FILES_SHOWN])
+    more = len(which) - FILES_SHOWN
+    shown = names + (f" and {more:,} more" if more > 0 else "")
+    files = counted(len(which), "audio file")
+    if why == f"{UNREADABLE}: {NO_FILE}":
+        return f"{files} {'is' if len(which) == 1 else 'are'} not there: {shown}"
+    return f"{files} cannot be used: {why}: {shown}"
+
+
+def _named(table: Conversations, file: int) -> str:
+    """Conversation, track where that has a file of its own, row and file."""
+    m = int(np.searchsorted(table.audio.start, file, "right")) - 1
+    track = f" {table.track_name(m, file - int(table.audio.start[m]))}"
+    alone = table.audio.counts[m] == 1
+    return f"{table.ids[m]}{'' if alone else track} ({table.place(m)}, {table.audio.names[file]})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,7 @@ from spklink.cues.turns import Spoken, beyond_the_end, of_table, unlisted
 from spklink.database.conversations import Conversations
 from spklink.errors import SpklinkError
 from spklink.formats.turns import read_turns
-from spklink.sound.audio import probe
-from spklink.sound.files import refusal
+from spklink.sound.headers import probe_recording
 from spklink.table_options import CheckOptions
 
 SHOWN = 3  # conversations that are named
@@ -40,7 +38,7 @@ def describe_cues(table: Conversations, asked: CheckOptions) -> Found:
         try:
             counts[name], odd = look()
         except SpklinkError as error:
-            odd = [f"a run would stop here: {error}"]
+            odd, counts["would_stop"] = [f"a run would stop here: {error}"], True
         problems += odd
     return counts, problems
 
@@ -61,7 +59,7 @@ def _turns(table: Conversations, source: Any) -> Found:
     if silent:
         problems.append(_told(silent, "have turns of only some of their people"))
     for m in there:
-        seconds = _seconds(table, m)
+        seconds = probe_recording(table, m).seconds if table.audio[m] else 0.0
         odd = [*unlisted(spoken[m]), *(beyond_the_end(spoken[m], seconds) if seconds else ())]
         problems += [f"{table.ids[m]}: {text}" for text in odd]
     return counts, problems
@@ -71,15 +69,6 @@ def _silent(table: Conversations, m: int, one: Spoken) -> bool:
     entries = table.listing.of(m)
     certain = np.flatnonzero(~table.possible[entries]).tolist()
     return not set(certain) <= {who for who, _, _ in one.turns}
-
-
-def _seconds(table: Conversations, m: int) -> float:
-    """How long a recording is, by its header; 0 where that does not tell."""
-    files = tuple(table.path.parent / name for name in table.audio[m])
-    if not files or any(refusal(Path(path)) for path in files):
-        return 0.0
-    tracks = int(table.sides.counts[m])
-    return probe(files, 1 if table.diarized else tracks).seconds
 
 
 def _attributes(table: Conversations, source: Any, asked: str | None) -> Found:

@@ -2,15 +2,13 @@
 
 Constants are those that `python benchmarks/cost.py` prints on two cores of a virtual machine, with
 the word `vectors` those of voices that are given as vectors; other machines, recognizers and
-recordings differ, so that every figure is a range. The length of recordings is read from headers;
-of many recordings some are looked at, spread over the table.
+recordings differ, so that every figure is a range. The length of recordings is read from headers
+(`sound.headers`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from spklink.database.links import speaker_nodes
 from spklink.database.sides import TWO, two_each
 from spklink.errors import SpklinkError
 from spklink.memory import GB, PER_PAIR, PER_SIDE, machine_memory, now
-from spklink.sound.places import located, refusal
+from spklink.sound.headers import Opened
 from spklink.threads import cores
 from spklink.words import counted
 
@@ -36,38 +34,6 @@ A_VECTOR, A_SUMMED = 0.0014, 5.3e-5
 VECTOR_MB = 0.004  # of a side whose vector is given: 512 numbers
 SPREAD = 2.5  # how many times more or less it may be
 BUDGET = 4.0  # GB: the default of --budget-gb, which says whose pairs are listed
-LOOKED_AT = 500  # recordings whose headers are read
-
-
-@dataclass(frozen=True)
-class Length:
-    """How much sound there is."""
-
-    hours: float
-    looked_at: int  # conversations whose headers were read
-    of: int  # conversations with recordings
-
-    @property
-    def known(self) -> bool:
-        return self.looked_at > 0
-
-
-def hours_of(table: Conversations) -> Length:
-    """Hours of recordings, those of several files counted once."""
-    from spklink.sound.audio import probe
-
-    with_files = np.flatnonzero(table.audio.counts).tolist()
-    step = max(1, len(with_files) // LOOKED_AT)
-    seconds: list[float] = []
-    for m in with_files[::step]:
-        places = [located(table.path.parent, name) for name in table.audio[m]]
-        files = tuple(one for one in places if isinstance(one, Path) and not refusal(one))
-        if len(files) == len(places):
-            tracks = 1 if table.diarized else int(table.sides.counts[m])
-            seconds += [probe(files, tracks).seconds]
-    known = [one for one in seconds if one > 0.0]
-    mean = sum(known) / len(known) if known else 0.0
-    return Length(mean * len(with_files) / 3600.0, len(known), len(with_files))
 
 
 def pairs_of(sides: NDArray[Any], squares: NDArray[Any]) -> Floats:
@@ -137,25 +103,26 @@ def _most_pairs(table: Conversations, pairs: int, sides: int) -> str:
     )
 
 
-def cost_of(table: Conversations, workers: int | None = None) -> dict[str, Any]:
+def cost_of(table: Conversations, opened: Opened, workers: int | None = None) -> dict[str, Any]:
     """What `link` would need of time and memory, each from least to most."""
-    length, hands = hours_of(table), cores(workers)
+    hours, hands = opened.hours, cores(workers)
     frequent = find_frequent(table, BUDGET)
     pairs, sides = side_pairs(table, frequent), len(table.sides)
-    seconds = LISTENING * length.hours / hands + BEGINNING + A_SIDE * sides + A_PAIR * pairs
-    if not length.of:
+    seconds = LISTENING * (hours or 0.0) / hands + BEGINNING + A_SIDE * sides + A_PAIR * pairs
+    if not opened.of:
         seconds = A_VECTOR * sides + A_SUMMED * len(frequent.entry)
-    memory = memory_of(sides, pairs, heard=length.of > 0)
+    memory = memory_of(sides, pairs, heard=opened.of > 0)
     return {
-        "hours": length.hours if length.known else None,
-        "recordings": length.of,
-        "headers_read": length.looked_at,
+        "hours": hours,
+        "recordings": opened.of,
+        "opened": opened.count,
+        "headers_read": len(opened.seconds),
         "sides": sides,
         "side_pairs": pairs,
         "summed": len(frequent),
         "most_listed": frequent.most,
         "workers": hands,
-        "minutes": _range(seconds / 60.0) if length.known or not length.of else None,
+        "minutes": _range(seconds / 60.0) if hours is not None or not opened.of else None,
         "memory_mb": _range(memory),
     }
 
@@ -176,11 +143,9 @@ def in_words(cost: dict[str, Any]) -> list[str]:
         return [f"{pairs}; {time} and {memory}"]
     if cost["minutes"] is None:
         return [
-            f"{pairs}; how long it would take is not known: no recording can be opened",
+            f"{pairs}; how long it would take is not known: no recording tells its length",
             f"linking would need {memory}",
         ]
-    if cost.get("opened", cost["recordings"]) < cost["recordings"]:
-        pairs += f"; {cost['opened']:,} of the recordings were opened"
     hands = "1 core" if cost["workers"] == 1 else f"{cost['workers']} cores"
     return [
         f"{cost['hours']:.1f} hours of recordings, {pairs}",

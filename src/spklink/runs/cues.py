@@ -6,7 +6,8 @@ conflicts.csv  conversation,cue,log_odds,against,log_odds_against
 
 All are natural log-odds. In evidence.csv and conflicts.csv they are for what assignments.csv says,
 against the two people exchanged (with more people: against the best exchange of two of them). The
-rows of a conversation add up to the log-odds of its probability: what is no cue's is the voices'.
+rows of two certain people on two tracks add up to the log-odds of their assignment, given that the
+list is right: what is no cue's is the voices'. Of other conversations only cues have rows.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ from spklink.cues.cue import (
 )
 from spklink.cues.given import read_cues
 from spklink.database.conversations import Conversations
+from spklink.database.sides import TWO
 from spklink.errors import SpklinkError
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating, places_of
+from spklink.posterior.seating import Seating, certain_calls, places_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
 from spklink.runs.result import Result
@@ -50,6 +52,8 @@ EVIDENCE = ("conversation", "cue", "log_odds")
 CONFLICTS = ("conversation", "cue", "log_odds", "against", "log_odds_against")
 STRONG = float(np.log(19.0))  # log-odds from which two cues that disagree are told: .95
 LEAST = 1e-6  # probability of a place, where it is only an estimate
+BOTH = np.array([[2, 2, 1], [2, 2, 1], [1, 1, 0]])  # how many are there: on a track each, nowhere
+SCALINGS = 100  # rounds; more change log-odds by less than .01
 LARGEST = 36.0  # log-odds that a probability of double precision tells from certainty
 
 
@@ -139,20 +143,63 @@ def for_claimed(
     """(M,) of each kind of evidence, log-odds for what is claimed; NaN where it says nothing."""
     table = evidence.conversations
     if solution is not None:
-        place = places_of(table, solution.best)
+        place, odds, given = places_of(table, solution.best), odds_of(solution), solution.bits >= 0
+        exchanged = solution.best == 1
     else:
         assert seating is not None
-        place = seating.beliefs.place
+        odds, given = exchange_odds(seating), certain_calls(table, evidence.known)
+        place, exchanged = _exchanged(table, seating.beliefs.place, odds)
     found, total = {}, np.zeros(len(table))
     for one in told_terms(evidence):
-        odds = for_places(table, one.seat, place)
-        found[one.name] = np.where(one.said(table), odds, np.nan)
-        total += odds
-    if solution is None:
+        own = for_places(table, one.seat, place)
+        found[one.name] = np.where(one.said(table), own, np.nan)
+        total += own
+    if not np.isfinite(odds).any():
         return found
-    together = np.where(solution.best == 1, 1.0, -1.0) * odds_of(solution)
-    heard = np.where(solution.bits < 0, together - total, np.nan)
-    return {VOICES: heard} | found
+    together = np.where(exchanged, odds, -odds)
+    return {VOICES: np.where(given, np.nan, together - total)} | found
+
+
+def exchange_odds(seating: Seating) -> Floats:
+    """(M,) log-odds of exchanged, given that both people are there; NaN of all conversations but
+    those of two certain people on two tracks.
+
+    A seating has the probabilities of the places of single people, whether the other one is there
+    or not. Both together are what the prior of lists makes of these, scaled until they agree."""
+    table, seats = seating.table, seating.seats
+    found, those = np.full(len(table), np.nan), np.flatnonzero(_certain_pairs(table))
+    start = seats.place_start[seats.person_start[those]]
+    alone = seating.beliefs.guess[start[:, None] + np.arange(TWO * 3)].reshape(-1, TWO, 3)
+    alone = np.maximum(alone, np.exp(-LARGEST))
+    one, two = np.moveaxis(alone / alone.sum(axis=2, keepdims=True), 1, 0)
+    count = seats.count[seats.layout.count_start[those][:, None] + np.arange(3)]
+    joint = np.exp(count - count.max(axis=1, keepdims=True))[:, BOTH] * (1.0 - np.diag([1, 1, 0]))
+    for _ in range(SCALINGS):
+        joint *= (one / joint.sum(axis=2))[:, :, None]
+        joint *= (two / joint.sum(axis=1))[:, None, :]
+    found[those] = np.clip(np.log(joint[:, 1, 0]) - np.log(joint[:, 0, 1]), -LARGEST, LARGEST)
+    return found
+
+
+def _certain_pairs(table: Conversations) -> NDArray[np.bool_]:
+    """(M,) conversations of two certain people on two tracks."""
+    possible = np.bincount(table.listing.conversation, table.possible, len(table))
+    return np.asarray(pairs(table) & (possible == 0))
+
+
+def _exchanged(
+    table: Conversations, place: NDArray[np.int64], odds: Floats
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(entries,) places, where one of two certain people is absent as if the list were right; and
+    (M,) whether two certain people are exchanged there."""
+    those = np.flatnonzero(np.isfinite(odds))
+    first = table.listing.start[those]
+    absent = place[first] + place[first + 1] != 1
+    exchanged = np.zeros(len(table), np.bool_)
+    exchanged[those] = np.where(absent, odds[those] > 0.0, place[first] == 1)
+    place = place.copy()
+    place[first], place[first + 1] = exchanged[those], ~exchanged[those]
+    return place, exchanged
 
 
 def evidence_rows(said: dict[str, Floats], table: Conversations) -> Iterator[tuple[str, str, str]]:

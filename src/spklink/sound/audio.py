@@ -163,17 +163,33 @@ def good_channels(problems: Iterable[Problem], tracks: int) -> list[int]:
     return [k for k, bad in enumerate(bad_channels(problems, tracks)) if not bad]
 
 
-def probe(files: tuple[Path, ...], tracks: int) -> Probe:
-    """Open the files of a recording, without decoding them."""
+def probe(files: tuple[Path, ...], tracks: int, *, mixed: bool = False) -> Probe:
+    """Open the files of a recording, without decoding them; `mixed`: all channels of its file, as
+    many as there are, are heard as one."""
     survey, seconds = Survey(tracks), 0.0
-    for channel, path in _places(files, tracks):
+    for channel, path in _places(files, 1 if mixed else tracks):
         try:
-            with open_sound(path, tracks if channel is None else 1) as sound:
+            with open_sound(path, None if mixed else tracks if channel is None else 1) as sound:
                 known = sound.frames < UNTOLD
                 seconds = max(seconds, sound.frames / sound.samplerate if known else 0.0)
+                if (length := _if_too_short(sound)) is not None:
+                    survey.note("empty", f"{length:.3f} s of sound", channel)
         except RefusedError as error:
             survey.note(error.kind, error.text, channel)
     return Probe(seconds, survey.found)
+
+
+def _if_too_short(sound: Sound) -> float | None:
+    """Seconds of sound where there are fewer than SHORTEST. The header of some files promises less
+    than there is, so that up to a second of a file that seems to be short is decoded."""
+    if sound.frames > sound.samplerate:
+        return None
+    try:
+        samples = len(sound.read(sound.samplerate, dtype="float32", always_2d=True))
+    except sf.SoundFileError:
+        samples = 0
+    seconds = samples / sound.samplerate
+    return seconds if seconds < SHORTEST else None
 
 
 def channels_of(path: Path) -> int:

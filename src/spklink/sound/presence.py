@@ -1,15 +1,14 @@
-"""Whether the recordings of a table are there: a look at each, or, of very many, at their folders.
+"""Whether very many recordings are there: told by their folders, without a look at each.
 
-A folder is listed once, however many recordings are in it; what it lists is a file, and a spread of
-these is opened. What it does not list is looked for by name, as systems differ in what they take
-for one name; after as many as are opened without finding one, that is known of the rest.
+A folder is listed once, however many recordings are in it; what it lists is a file. What it does
+not list is looked for by name, as systems differ in what they take for one name; after
+MAX_LOOKED_FOR without finding one, that is known of the rest.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -21,43 +20,20 @@ from spklink.texts import Texts, coded
 
 Ints = NDArray[np.int64]
 Reasons = dict[str, list[int]]  # why not → which
-EACH = 20_000  # files that are opened
+MAX_LOOKED_FOR = 20_000  # files
 NO_FILE = "no such file"
 
 
-def refused(folder: Path, files: Texts) -> tuple[Reasons, int]:
-    """Why files cannot be read, with the numbers of those that cannot; and how many were opened."""
-    if len(files) <= EACH or os.sep != "/":
-        some = range(0, len(files), max(1, -(-len(files) // EACH)))
-        return _in_order(_looked_at(folder, files, some)), len(some)
-    found = Reasons()
-    there = np.ones(len(files), np.bool_)
-    missing = _not_listed(folder, files)
-    there[missing] = False
-    for k in missing[:EACH].tolist():
-        if why := refusal(located(folder, files[k])):
-            found.setdefault(why, []).append(k)
-    if len(found.get(NO_FILE, [])) == EACH:
-        found[NO_FILE] += missing[EACH:].tolist()
-    listed = np.flatnonzero(there)
-    spread = listed[:: max(1, -(-len(listed) // EACH))].tolist()
-    for why, which in _looked_at(folder, files, spread).items():
-        found.setdefault(why, []).extend(which)
-    return _in_order(found), len(spread)
-
-
-def _looked_at(folder: Path, files: Texts, some: Iterable[int]) -> Reasons:
-    found = defaultdict(list)
-    for k in some:
+def not_there(folder: Path, files: Texts) -> Reasons:
+    """Why files are not there, with the numbers of those that are not."""
+    found = defaultdict[str, list[int]](list)
+    missing = _not_listed(folder, files) if os.sep == "/" else np.zeros(0, np.int64)
+    for k in missing[:MAX_LOOKED_FOR].tolist():
         if why := refusal(located(folder, files[k])):
             found[why].append(k)
+    if len(found.get(NO_FILE, [])) == MAX_LOOKED_FOR:
+        found[NO_FILE] += missing[MAX_LOOKED_FOR:].tolist()
     return dict(found)
-
-
-def _in_order(found: Reasons) -> Reasons:
-    """By the first of each."""
-    each = {why: sorted(which) for why, which in found.items()}
-    return dict(sorted(each.items(), key=lambda one: one[1][0]))
 
 
 def _not_listed(folder: Path, files: Texts) -> Ints:

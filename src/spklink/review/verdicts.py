@@ -82,16 +82,16 @@ class Verdicts:
 
     def take(self, entries: Iterable[Decision]) -> set[str]:
         """Further entries of the log; the conversations they are about."""
-        touched = set()
+        touched: dict[str, None] = {}  # in the order of the log
         for one in entries:
             self.entries.append(one)
             self.of.setdefault(one.conversation, []).append(one)
             if one.verdict == UNDO and one.undoes is not None:
                 self.undone.add(one.undoes)
-            touched.add(one.conversation)
+            touched[one.conversation] = None
         for name in touched:
             self.by_conversation[name] = self._verdict(name)
-        return touched
+        return set(touched)
 
     def __getitem__(self, conversation: str) -> Verdict:
         return self.by_conversation.get(conversation, NOTHING)

@@ -135,3 +135,14 @@ def test_the_commands(world, made, run):
     code, _, error = run("queue", world / "results", "--certainty", "2")
     assert code == 2
     assert "between .5 and 1" in error
+
+
+def test_conversations_in_dispute_come_in_the_order_of_the_log(world, made):
+    desk = Desk.open(world / "results")
+    names = desk.table.ids[10:22][::-1]
+    for name in names:
+        for k, reviewer in enumerate(("anna", "bert")):
+            seats = desk.table.names(desk.where[name])[:: 1 - 2 * k]
+            words = {"reviewer": reviewer, "verdict": "heard", "seats": tuple(seats)}
+            desk.log.append(conversation=name, request=f"{name} {k}", **words)
+    assert export(world / "results", world / "out")[0]["disagreements"] == list(names)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import socket
 import subprocess
 import sys
+from urllib.parse import urlencode
 
 import pytest
 
-from reviewed import ask, decide, served, write_results
+from reviewed import ask, decide, own_headers, served, write_results
 from spklink.review.decisions import Decisions
 
 
@@ -90,6 +92,20 @@ def test_the_same_request_twice_is_stored_once(tmp_path):
     log = Decisions.open(out / "review.sqlite")
     assert len(log.all()) == 1
     log.close()
+
+
+def test_an_undo_through_another_conversation_is_not_stored(tmp_path):
+    out = write_results(tmp_path)
+    with served(out) as server:
+        assert decide(server.address, 3).status == 200
+        for m, status in ((2, 400), (3, 200)):
+            form = {"number": "1", "request": secrets.token_hex(16)}
+            headers, body = own_headers(server.address), urlencode(form).encode()
+            answer = ask(server.address, f"c/{m}/undo", headers, method="POST", body=body)
+            assert answer.status == status
+            log = Decisions.open(out / "review.sqlite")
+            assert len(log.all()) == (1 if status == 400 else 2)
+            log.close()
 
 
 def test_a_recording_that_is_gone_is_no_error(tmp_path):

@@ -93,6 +93,11 @@ def _progress(progress: Progress, certainty: float) -> None:
     )
     if progress.disagreements:
         show.text(f"people disagree about {counted(progress.disagreements, 'conversation')}")
+    if progress.held_back:
+        show.text(
+            f"{counted(progress.held_back, 'conversation')} to be heard again: the recording has "
+            "changed since it was decided"
+        )
     if progress.open:
         about = "" if progress.listens_exact else "about "
         sure = show.percent(certainty, 0 if certainty <= 0.99 else 2)
@@ -150,6 +155,13 @@ def _decisions(found: dict[str, Any]) -> None:
         )
         for name in found["disagreements"]:
             show.text(f"people disagree about {name}: resolve it")
+        for one in found["held_back"]:
+            show.text(held_back(one["conversation"], one["reviewer"], one["time"]))
+        for one in found["unchecked"]:
+            show.text(
+                f"{one['conversation']}: the recording cannot be read, so it is not known whether "
+                f"it is the one that {one['reviewer']} decided on; the decision counts"
+            )
     agreement = found.get("agreement") or {}
     if agreement.get("count"):
         low, high = (show.percent(agreement[end], 0) for end in ("low", "high"))
@@ -158,6 +170,15 @@ def _decisions(found: dict[str, Any]) -> None:
             f"({show.percent(agreement['rate'], 0)}, between {low} and {high}); "
             f"{agreement['expected']:.1f} were to be expected"
         )
+
+
+def held_back(conversation: str, reviewer: str, time: str) -> str:
+    """What is said of a decision whose recording has changed."""
+    when = f"{time[:10]} {time[11:16]} UTC"
+    return (
+        f"{conversation}: the recording has changed since {reviewer} decided ({when}); that "
+        "decision is held back until somebody hears it again"
+    )
 
 
 def _entries(number: int) -> str:

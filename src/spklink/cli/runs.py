@@ -90,12 +90,15 @@ def link(
             from spklink.runs.measure import evaluate
 
             measured = evaluate(found, key, stages=stages)
+    held = _held_back(found, out)
     if as_json:
         evaluation = measured.as_json() if measured else None
-        more = {"notes": found.notes, "out": str(out), "evaluation": evaluation}
+        more = {"notes": [*found.notes, *held], "out": str(out), "evaluation": evaluation}
         show.as_json(found.summary() | more)
     else:
         summaries.linked(found, out)
+        for line in held:
+            show.text(line)
         if measured is not None:
             measures.evaluation(measured)
     if options["report"]:  # last, so that whatever goes wrong here comes after the results
@@ -114,6 +117,18 @@ def link(
             show.text(f"report: {page}")
     bad = found.listening is not None and BAD_AUDIO in found.listening.speech.marks
     return PROBLEMS if bad else FINE
+
+
+def _held_back(found: Result, out: Path) -> list[str]:
+    """Decisions in the folder of the results whose recordings have changed, in words."""
+    from spklink.cli import review
+    from spklink.review.fingerprints import held_back
+
+    try:
+        decisions = held_back(out, found)
+    except SpklinkError as error:  # the results are there all the same
+        return [str(error)]
+    return [review.held_back(one.conversation, one.reviewer, one.time) for one in decisions]
 
 
 def watch(

@@ -24,6 +24,7 @@ from spklink.posterior.inference.beliefs import CERTIFIED
 from spklink.posterior.posterior import SETTLED, Options
 from spklink.review.checks import check_words, checked_seats, checked_shown
 from spklink.review.decisions import FILE, HEARD, RESOLVE, UNDO, Decision, Decisions
+from spklink.review.fingerprints import SHA256, Fingerprints
 from spklink.review.progress import Agreement, Progress, agreement_of, hours_of
 from spklink.review.verdicts import Seats, Verdict, Verdicts
 from spklink.review.views import View, view_of
@@ -31,7 +32,7 @@ from spklink.review_options import FEWEST
 from spklink.runs.folder import RUN_FILE, load, solving
 from spklink.runs.part import Part, clique_of, part_of, solved, with_heard
 from spklink.runs.questions import open_question, questions_of
-from spklink.runs.queue import DISAGREE, Asked, Board, Question, asked, ordered
+from spklink.runs.queue import CHANGED, DISAGREE, Asked, Board, Question, asked, ordered
 from spklink.runs.queue import UNSURE as COULD_NOT_TELL
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
@@ -62,7 +63,8 @@ class Desk:
         self.table: Conversations = result.conversations
         self.cliques: Cliques = find_cliques(self.table)
         self.where = self.table.index()
-        self.verdicts = Verdicts()
+        self.fingerprints = Fingerprints(result)
+        self.verdicts = Verdicts(self.fingerprints.outdated)
         self.questions = questions_of(result)
         self.run_hash = sha256(folder / RUN_FILE)
         self._usable = _usable(result)
@@ -122,7 +124,7 @@ class Desk:
         return ordered(
             self.board,
             order,
-            questions=self.questions,
+            questions={m: [self._question(m)] for m in self._to_hear_again()} | self.questions,
             decided=decided,
             disagree=disagree,
             unsure=unsure,
@@ -137,6 +139,11 @@ class Desk:
                 found[:, self.where[name]] = one.seats is not None, one.disagree, one.unsure
         return found
 
+    def _to_hear_again(self) -> list[int]:
+        """Conversations of which only a changed recording was decided."""
+        found = (name for name, one in self.verdicts.by_conversation.items() if one.hear_again)
+        return [self.where[name] for name in found if name in self.where]
+
     def _question(self, m: int) -> Question:
         verdict = self.verdict(m)
         if verdict.disagree:
@@ -145,6 +152,9 @@ class Desk:
         part, i = self.place_of(m)
         plain = open_question(self.board, self.table, m, part.names(i), part.resolvable(i))
         found = self.questions[m][0] if m in self.questions else plain
+        if verdict.hear_again:
+            reason = f"the recording has changed since {' and '.join(verdict.held)} decided"
+            return Question(CHANGED, reason, found.question)
         if verdict.unsure:
             who = " and ".join(verdict.words)
             reason = f"{who} heard it and could not tell; {found.reason}"
@@ -222,6 +232,7 @@ class Desk:
                 open=int(open_.sum()),
                 disagreements=int(disagree.sum()),
                 unsure=int(unsure.sum()),
+                held_back=len(self._to_hear_again()),
                 bits_left=(low, high),
                 listens=(float(self.board.listens[0].sum()), float(self.board.listens[1].sum())),
                 listens_exact=bool(self.board.exact.all()),
@@ -254,6 +265,11 @@ class Desk:
             check_words(reviewer=reviewer, request=request, why=why)
             if verdict == RESOLVE and not self.verdict(m).disagree:
                 raise SpklinkError(f"nobody disagrees about {self.table.ids[m]!r}")
+            if self.fingerprints.changed(m):
+                raise SpklinkError(
+                    f"{self.table.ids[m]}: the recording has changed since these results were "
+                    "made; make them again, then decide"
+                )
             return self._append(
                 m,
                 reviewer=reviewer,
@@ -332,6 +348,7 @@ class Desk:
             "probability": float(self.board.chance[m]),
             "order": self.order,
             "results": self.run_hash,
+            SHA256: self.fingerprints.heard(m),
         }
 
 

@@ -60,13 +60,25 @@ def log_summary(entries: list[Decision], path: Path) -> dict[str, Any]:
 def _summary(desk: Desk) -> dict[str, Any]:
     found = log_summary(desk.log.all(), desk.log.path)
     verdicts = desk.verdicts.by_conversation
+    words = (one for verdict in verdicts.values() for one in verdict.words.values())
     return {
         **found,
         "undone": len(desk.verdicts.undone),
         "disagreements": [name for name, one in verdicts.items() if one.disagree],
         "foreign": [name for name in verdicts if name not in desk.where],
+        "held_back": [_about(one) for one in desk.verdicts.held()],
+        "unchecked": [_about(one) for one in words if desk.fingerprints.missing(one)],
         "progress": desk.progress().as_json(),
         "agreement": desk.agreement().as_json(),
+    }
+
+
+def _about(one: Decision) -> dict[str, Any]:
+    return {
+        "conversation": one.conversation,
+        "reviewer": one.reviewer,
+        "time": one.time,
+        "entry": one.number,
     }
 
 

@@ -153,6 +153,7 @@ class Pages:
             "mine": mine,
             "others": {who: one for who, one in words.items() if who != reviewer},
             "hidden": hidden,
+            "relink": bool(view.verdict.held) and self.desk.fingerprints.changed(m),
             "choices": self._choices(view, hidden),
             "request": self._remember(view, hidden),
             "undo": secrets.token_hex(16),
@@ -238,7 +239,7 @@ def said(view: View, seats: tuple[str | None, ...] | list[str | None]) -> Markup
     """Who is where, in words."""
     parts = [
         Markup("{} on {}").format(name(one), track.track)
-        for one, track in zip(seats, view.tracks, strict=True)
+        for one, track in zip(seats, view.tracks, strict=False)  # there may be others by now
         if one is not None
     ]
     return Markup(", ").join(parts) if parts else Markup("nothing said")

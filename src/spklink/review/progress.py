@@ -23,6 +23,7 @@ class Progress:
     open: int  # neither
     disagreements: int
     unsure: int  # heard, and nobody could tell
+    held_back: int  # decided, but the recording has changed since
     bits_left: tuple[float, float]  # of what is not known, low and high end
     listens: tuple[float, float]  # expected until all is certain enough, low and high end
     listens_exact: bool

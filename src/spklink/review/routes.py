@@ -178,11 +178,13 @@ class Review:
         m, form = self._m(request), await _form(request)
         asked, (reviewer, blind) = self._request(form), self._as(request)
         number = _number(form.get("number", ""))
+        await run_in_threadpool(self.desk.refresh)
+        entry = self.desk.verdicts.find(number)
+        if entry is not None and entry.conversation != self.desk.table.ids[m]:
+            raise _RefusedError(400, "That entry is about another conversation.")
         change = await run_in_threadpool(
             lambda: self.desk.undo(reviewer=reviewer, request=asked, number=number)
         )
-        if change.decision.conversation != self.desk.table.ids[m]:
-            raise _RefusedError(400, "That entry is about another conversation.")
         return _html(await run_in_threadpool(self.pages.changed, m, reviewer, blind, change))
 
     async def rename(self, request: Request) -> Response:

@@ -2,12 +2,13 @@
 
 Of each reviewer the last word about a conversation counts, unless it was taken back. Where two
 people put different names on a track they disagree, and nothing of it holds until somebody resolves
-it; that ends all that was said before.
+it; that ends all that was said before. What was heard on a recording that has changed since is held
+back, as if it had not been said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,6 +22,7 @@ class Verdict:
     """What people say of one conversation."""
 
     words: Mapping[str, Decision]  # by reviewer, the last word of each
+    held: Mapping[str, Decision] = field(default_factory=dict)  # of those who have no other word
 
     @cached_property
     def heard(self) -> list[Decision]:
@@ -51,6 +53,11 @@ class Verdict:
         """Whether somebody listened and could not tell, and nobody could."""
         return not self.heard and bool(self.words)
 
+    @property
+    def hear_again(self) -> bool:
+        """Whether all that people said is held back."""
+        return bool(self.held) and not self.words
+
     def _names(self) -> list[set[str]]:
         """Who was named on each track."""
         tracks = max((len(one.seats) for one in self.heard), default=0)
@@ -67,6 +74,7 @@ NOTHING = Verdict({})
 class Verdicts:
     """The verdicts of all conversations, entry by entry."""
 
+    outdated: Callable[[Decision], bool] = lambda one: False  # heard on another recording
     entries: list[Decision] = field(default_factory=list)
     by_conversation: dict[str, Verdict] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)
@@ -74,29 +82,39 @@ class Verdicts:
 
     def take(self, entries: Iterable[Decision]) -> set[str]:
         """Further entries of the log; the conversations they are about."""
-        touched = set()
+        touched: dict[str, None] = {}  # in the order of the log
         for one in entries:
             self.entries.append(one)
             self.of.setdefault(one.conversation, []).append(one)
             if one.verdict == UNDO and one.undoes is not None:
                 self.undone.add(one.undoes)
-            touched.add(one.conversation)
+            touched[one.conversation] = None
         for name in touched:
             self.by_conversation[name] = self._verdict(name)
-        return touched
+        return set(touched)
 
     def __getitem__(self, conversation: str) -> Verdict:
         return self.by_conversation.get(conversation, NOTHING)
 
     def _verdict(self, name: str) -> Verdict:
         words: dict[str, Decision] = {}
+        held: dict[str, Decision] = {}
         for one in self.of[name]:
             if one.verdict == UNDO or one.number in self.undone:
                 continue
+            if self.outdated(one):
+                held[one.reviewer] = one
+                continue
             if one.verdict == RESOLVE:
                 words.clear()
+                held.clear()
             words[one.reviewer] = one
-        return Verdict(words)
+        return Verdict(words, {who: one for who, one in held.items() if who not in words})
+
+    def held(self) -> list[Decision]:
+        """What is held back, the first entry first."""
+        found = (one for each in self.by_conversation.values() for one in each.held.values())
+        return sorted(found, key=lambda one: one.number)
 
     def last_of(self, reviewer: str) -> Decision | None:
         """What an undo of this reviewer takes back."""

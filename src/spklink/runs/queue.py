@@ -34,7 +34,7 @@ Mask = NDArray[np.bool_]
 UNKNOWN = 1e9  # listens where they are not known
 # Why a conversation is asked about.
 DISAGREE, MISFIT, CLAIM, CONFLICT = "disagreement", "misfit", "claim", "conflict"
-UNRESOLVABLE, OPEN, UNSURE = "unresolvable", "open", "unsure"
+UNRESOLVABLE, OPEN, UNSURE, CHANGED = "unresolvable", "open", "unsure", "changed"
 
 
 @dataclass(frozen=True)

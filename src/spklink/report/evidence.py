@@ -107,7 +107,7 @@ def about(results: Results, weighed: Weighed, m: int) -> Row | None:
 
 def interchangeable(results: Results, weighed: Weighed, m: int) -> list[str] | None:
     """The two people whom nothing tells apart, as they are listed in the same conversations."""
-    if not weighed.possible[m] or abs(weighed.strength()[m]) > NOTHING:
+    if not weighed.possible[m]:
         return None
     table, side = results.table, int(weighed.side[m])
     if results.seating is None:
@@ -116,8 +116,21 @@ def interchangeable(results: Results, weighed: Weighed, m: int) -> list[str] | N
         pair = [int(results.seating.speaker()[side]), int(weighed.against[side])]
     if STRANGER in pair:
         return None
-    one, two = (np.unique(table.listing.conversation[table.people == who]) for who in pair)
-    return [table.speakers[who] for who in pair] if np.array_equal(one, two) else None
+    one, two = (np.flatnonzero(table.people == who) for who in pair)
+    if not np.array_equal(table.listing.conversation[one], table.listing.conversation[two]):
+        return None
+    alike = abs(weighed.strength()[m]) < NOTHING or _symmetric(results, one, two)
+    return [table.speakers[who] for who in pair] if alike else None
+
+
+def _symmetric(results: Results, one: Any, two: Any) -> bool:
+    """Whether two people, by their entries in the same lists, can be exchanged everywhere: then
+    nothing tells them apart, however roughly their probabilities are known."""
+    table, known = results.table, results.evidence.known
+    calls = table.listing.conversation[one]
+    told = bool((table.prior[calls] != 0.5).any() or results.evidence.cues or len(table.elsewhere))
+    told |= known is not None and bool(np.isin(calls, known.said.conversation).any())
+    return not told and np.array_equal(table.presence[one], table.presence[two])
 
 
 def appendix_rows(results: Results, weighed: Weighed) -> Iterator[tuple[str, str, str, str, str]]:

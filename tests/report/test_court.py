@@ -103,12 +103,13 @@ def test_a_page_that_cannot_hold_all_says_how_many_it_holds(network):
 
 
 def test_the_verbal_scale_of_enfsi(tmp_path, keyed, run):
-    ratios = [1.0, 1.9, 2.0, 9.9, 10.0, 99.0, 100.0, 1e3, 9999.0, 1e4, 9.9e5, 1e6, 1e30]
+    ratios = [1.0, 1.9, 2.0, 9.9, 10.0, 99.0, 100.0, 1e3, 9900.0, 1e4, 9.9e5, 1e6, 1e30]
     words = [in_words("enfsi", float(np.log10(ratio))) for ratio in ratios]
     short = ["no", "no", "weak", "weak", "moderate", "moderate", "moderately strong", "strong"]
     short += ["strong", "very strong", "very strong", "extremely strong", "extremely strong"]
     assert [one.rpartition(" support")[0] for one in words] == short
     assert in_words("enfsi", -3.5) == "strong support"
+    assert (times(0.299), in_words("enfsi", 0.299)) == ("2.0", "weak support")  # as it is printed
     assert in_words(None, 3.5) is None
     assert [row[0] for row in levels("enfsi")] == [
         *("1,000,000 and more", "10,000 to 1,000,000", "1,000 to 10,000", "100 to 1,000"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,13 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import plain_seats
+import plain_splits
 from peaked_seats import peaked_case
+from random_seats import as_table, random_case
 from spklink.database.cliques import find_cliques
+from spklink.database.conversations import with_splits
 from spklink.posterior.likelihood import Weight
-from spklink.posterior.seating import seat
+from spklink.posterior.seating import STRANGER, seat
 from spklink.posterior.states.alternatives import alternatives
 from spklink.runs.assign import assign
+from spklink.runs.evidence import Evidence
 from spklink.runs.weighed import LN10, Weighed, weigh
+from spklink.scores.needed import Scores
 
 WEIGHT = Weight()
 
@@ -59,6 +66,39 @@ def test_the_other_possibility_is_the_best_there_is(seed):
         if there[m]:
             chosen[own] = otherwise[own]
             assert seats.value(chosen) == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("split", [0.0, 0.1])
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.02, 0.2]))
+@settings(max_examples=20)
+def test_strength_is_the_change_of_the_odds_of_two_people_on_a_track(split, seed, rate):
+    """Of lists of every kind, from all states written down; once with people on two tracks."""
+    made, table, links, llr, score = random_case(seed, 3, size=1.5, people=3)
+    for one in made:
+        one["presence"] = [None if p is None else max(p, 0.5) for p in one["presence"]]
+    table, none = as_table(made), lambda *_: 0.0
+    if split:
+        table = with_splits(table, split)
+        after, before = (plain_splits.solve(made, one, rate, split) for one in (score, none))
+    else:
+        after, before = (plain_seats.solve(made, one, rate) for one in (score, none))
+    seating = seat(table, find_cliques(table), links, llr, weight=WEIGHT, rate=rate)
+    weighed = weigh(Evidence(table, links, Scores(llr), WEIGHT), None, seating)
+    said, against = seating.speaker(), weighed.against
+    for m, side in enumerate(weighed.side.tolist()):
+        if not weighed.possible[m]:
+            continue
+        track, ratio = side - int(table.sides.start[m]), []
+        for found in (after, before):
+            one, two = (
+                found["stranger"][m, track]
+                if who == STRANGER
+                else found["place"].get((m, table.speakers[who], track), 0.0)
+                for who in (said[side], against[side])
+            )
+            ratio.append(np.log10(one / two) if one > 0.0 < two else np.inf)
+        if max(ratio) < 9.0:
+            assert weighed.strength()[m] == pytest.approx(ratio[0] - ratio[1], abs=1e-5)
 
 
 TABLE = [
@@ -104,13 +144,17 @@ def test_pieces_are_the_cost_of_a_change_and_add_up_to_the_odds(tmp_path, lists,
             continue
         p = float(rows[int(weighed.side[m])]["probability"])
         assert weighed.total[m] == pytest.approx(np.log10(p / (1.0 - p)), abs=1e-6)
-        assert told(weighed, m) + weighed.doubt[m] == pytest.approx(weighed.total[m], abs=1e-9)
+        rest = weighed.doubt[m] + weighed.others[m]
+        assert told(weighed, m) + rest == pytest.approx(weighed.total[m], abs=1e-9)
         if found.seating is not None:
             seats, place = found.seating.seats, found.seating.beliefs.place
             chosen, own = place.copy(), table.sides.of(m)
             chosen[table.listing.of(m)] = places_of(table, m, weighed.against[own])
-            cost = (seats.value(place) - seats.value(chosen)) / LN10
-            assert told(weighed, m) == pytest.approx(cost, abs=1e-9)
+            alone = without_evidence(seats, table)
+            cost = [(one.value(place) - one.value(chosen)) / LN10 for one in (seats, alone)]
+            heard = told(weighed, m) - weighed.before[m]
+            assert heard == pytest.approx(cost[0] - cost[1], abs=1e-9)
+            check_strength(found.seating, weighed, m)
         else:
             assert told(weighed, m) == pytest.approx(cost_of_exchange(found, m), abs=1e-9)
 
@@ -119,6 +163,42 @@ def places_of(table, m, against):
     """Where everybody listed is, from who is on which track."""
     people, tracks = table.people[table.listing.of(m)].tolist(), against.tolist()
     return [tracks.index(p) if p in tracks else len(tracks) for p in people]
+
+
+def without_evidence(seats, table):
+    """What lists and known channels alone say."""
+    none = np.zeros(0, np.int64)
+    seat = seats.seat - table.cues if len(table.cues) else seats.seat
+    return replace(seats, seat=seat, first=none, second=none, offset=none, weight=np.zeros(0))
+
+
+def check_strength(seating, weighed, m):
+    """The change of the odds of two people on a track, from all states of the clique."""
+    table, seats = seating.table, seating.seats
+    members = np.flatnonzero(seating.cliques.label == seating.cliques.label[m])
+    states = [
+        list(every_state(len(table.people[table.listing.of(i)]), int(table.sides.counts[i])))
+        for i in members
+    ]
+    side = int(weighed.side[m])
+    track = side - int(table.sides.start[m])
+    both = int(seating.speaker()[side]), int(weighed.against[side])
+    sums = np.zeros((2, 2))
+    place, top = seating.beliefs.place.copy(), None
+    models = seats, without_evidence(seats, table)
+    for combination in product(*states):
+        for i, state in zip(members, combination, strict=True):
+            place[table.listing.of(i)] = state
+        own = table.listing.of(m)
+        there = table.people[own][place[own] == track].tolist()
+        who = there[0] if there else STRANGER
+        if who not in both:
+            continue
+        values = np.array([model.value(place) for model in models])
+        top = values if top is None else top
+        sums[:, both.index(who)] += np.exp(values - top)
+    odds = np.log10(sums[:, 0] / sums[:, 1])
+    assert weighed.strength()[m] == pytest.approx(odds[0] - odds[1], abs=1e-6)
 
 
 def cost_of_exchange(found, m):

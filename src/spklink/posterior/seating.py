@@ -24,8 +24,8 @@ from spklink.posterior.likelihood import Weight, combine_prior
 from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
 from spklink.posterior.posterior import SETTLED, Options
 from spklink.posterior.states.copies import Split, doubled
-from spklink.posterior.states.marginals import Events
-from spklink.posterior.states.prior import Said
+from spklink.posterior.states.marginals import Events, conditionals
+from spklink.posterior.states.prior import Said, repeated
 from spklink.posterior.states.seats import Seats, build_seats, fix
 from spklink.posterior.states.solve import SeatBeliefs, Tell, glance_at, solve_seats
 
@@ -87,12 +87,26 @@ class Seating:
     @cached_property
     def confidence(self) -> Figures:
         """(sides,) how probable it is that this person, or someone else, is on the side."""
-        events, sides = self.events, np.arange(self.events.sides)
-        entry = np.maximum(self.entry, 0)
-        track = sides - events.track_start[self.table.sides.conversation]
-        named = self.seats.place_start[entry] + track if len(self.seats.node) else sides
-        event = np.where(self.entry >= 0, named, events.places + sides)
-        return self._all()[event]
+        return self._all()[self.event(np.arange(self.events.sides), self.entry)]
+
+    def event(self, side: Ints, entry: Ints) -> Ints:
+        """(n,) the events that entries of lists, or STRANGER, are on these sides."""
+        if not len(self.seats.node):
+            return self.events.places + side
+        track = side - self.events.track_start[self.table.sides.conversation[side]]
+        named = self.seats.place_start[np.maximum(entry, 0)] + track
+        return np.where(entry >= 0, named, self.events.places + side)
+
+    def before(self, evidence: Floats) -> Floats:
+        """(places and sides,) how probable events were before any voice was heard, and without this
+        evidence, which is part of what speaks for seats."""
+        seats = self.seats if self.split is None else self.split.seats
+        seat, none = seats.seat, np.zeros(0, np.int64)
+        if len(evidence):
+            seat = seat - (repeated(evidence, seats.layout) if self.split else evidence)
+        alone = replace(seats, seat=seat, first=none, second=none, offset=none, weight=np.zeros(0))
+        found, _ = conditionals(alone, np.zeros(len(seats.node), np.int64))
+        return found if self.split is None else self.split.on_tracks(found, self.seats)
 
     @cached_property
     def stranger(self) -> Figures:

@@ -88,8 +88,9 @@ GLOSSARY = {
     "configuration": "One way in which all people of a group can be on the channels.",
     "bit": "What one yes-or-no question tells. A call of two people on two channels is one bit.",
     "cross entropy": "Bits by which the truth surprises whoever believes the probabilities.",
-    "doubt about other conversations": "Evidence compares a voice with other conversations. Where "
-    "it is not sure who is where in those, it counts for less, and this is by how much.",
+    "doubt about other conversations and channels": "Evidence compares a voice with other "
+    "conversations. Where it is not sure who is where in those, or on the other channels of this "
+    "one, it counts for less, or for more, and this is by how much.",
     "EER": "Equal error rate: the share of comparisons that go wrong at the threshold where as "
     "many pairs of one person are missed as pairs of different people are accepted.",
     "Cllr": "Cost of log-likelihood-ratios, in bits: 0 for a perfect recognizer, 1 for one that "

@@ -60,7 +60,6 @@ def render(numbers: Numbers, figures: dict[str, str]) -> str:
         "heading": lambda text: HEADINGS.get(text, text),
         "decision_word": lambda word: DECISION_WORDS.get(word, word),
         "decision": decision,
-        "exchanged": exchanged,
         "weighed": weighed,
         "length": length,
         "stacks": stacks,
@@ -165,21 +164,18 @@ def decision(row: Numbers) -> str:
     return DECISION_WORDS[row["kind"]]
 
 
-def exchanged(row: Numbers) -> bool:
-    """Whether the other possibility is that the two people have changed places."""
-    now = row.get("speakers") or [one["speaker"] for one in row.get("tracks", [])]
-    return len(now) == 2 and None not in now and row["against"] == now[::-1]
-
-
 def weighed(row: Numbers) -> Numbers:
     """The evidence with the digits that are shown, which add up."""
     pieces = row["evidence"]
     if not pieces:
         return {"rows": []}
-    values, total = rounded_to_sum([*(one["log10"] for one in pieces), row["before"]])
+    rest = [row["before"], row["others"]]
+    values, total = rounded_to_sum([*(one["log10"] for one in pieces), *rest])
     rows = [pair for pair in zip(pieces, values, strict=False) if pair[1]]
-    strength = round(total - values[-1], 2)
-    return {"rows": rows, "strength": strength, "before": values[-1], "total": total}
+    before, others = values[-2:]
+    strength = round(total - before - others, 2)
+    told = {"rows": rows, "strength": strength, "total": total}
+    return told | {"before": before, "others": others}
 
 
 def with_text(key: str, svg: str, label: str, caption: str) -> Markup:

@@ -56,15 +56,19 @@ def as_json(bounds: Bounds, scale: str | None) -> dict[str, Any]:
 
 def times(log10: float) -> str:
     """A likelihood ratio as people say it, with two digits: 1.7, 65, 2,900."""
-    ratio = float(f"{10.0 ** min(abs(log10), 300.0):.2g}")
+    ratio = _two_digits(log10)
     return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.1f}"
 
 
+def _two_digits(log10: float) -> float:
+    return float(f"{10.0 ** min(abs(log10), 300.0):.2g}")
+
+
 def in_words(scale: str | None, log10: float) -> str | None:
-    """What a verbal scale says of a ratio, whichever way it points."""
+    """What a verbal scale says of a ratio as `times` prints it, whichever way it points."""
     if scale is None:
         return None
-    ratio = 10.0 ** min(abs(log10), 300.0)
+    ratio = _two_digits(log10)
     return next(words for least, words in SCALES[scale] if ratio >= least)
 
 

@@ -260,6 +260,8 @@ def _evidence(part: Part, i: int) -> Iterator[EvidenceRow]:
     if found.before[i]:
         yield EvidenceRow(BEFORE, "known before anybody listened", float(found.before[i]))
     yield EvidenceRow(REST, "other conversations may be otherwise", float(found.doubt[i]))
+    if found.others[i]:
+        yield EvidenceRow(REST, "others who might be there", float(found.others[i]))
 
 
 def _there(part: Part, one: _Link) -> int | None:

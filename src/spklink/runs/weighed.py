@@ -1,12 +1,20 @@
 """What speaks for what is said of a conversation, and what against it, piece by piece.
 
-The pieces are log10 likelihood ratios, for what assignments.csv says against the strongest other
-possibility: the two people exchanged or, where lists may be wrong or are longer, the best state in
-which the least certain track holds somebody else. A link is one voice in two conversations. All
-other conversations are taken to be as assigned; what their doubt, and all further possibilities,
-take away (or add) is a piece of its own, so that the pieces add up to the log10 odds of the
-probability in assignments.csv. Odds that double precision does not tell from certainty are the sum
-of the other pieces.
+The pieces are log10 likelihood ratios, for what assignments.csv says against another possibility.
+Of one bit a conversation that is the two people exchanged. Of the answer in full it is about the
+least certain track: that whoever is said to be on it is there, against whoever else is there with
+the highest probability, a listed person or someone else. The strength of the evidence is the change
+of the odds of these two,
+
+    log10 P(said on the track | all) / P(other on the track | all)
+  - log10 P(said on the track) / P(other on the track),   by the lists and what was known before.
+
+A link is one voice in two conversations. It is weighed against the best state with the other person
+on the track, all other conversations being as assigned; what their doubt, and further states of
+this conversation, take away (or add) is a piece of its own. What was known before, and all who
+might be there besides these two, bring the sum of the pieces to the log10 odds of the probability
+in assignments.csv. Probabilities that double precision does not tell from 0 or 1 say nothing of
+doubt: then the sum of the other pieces stands.
 
 Links of all conversations stand one after the other, those of a conversation together, the
 strongest first.
@@ -25,8 +33,9 @@ from spklink.database.links import pair_starts
 from spklink.posterior.likelihood import combine_prior
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.seating import STRANGER, Seating, certain_calls, places_of
-from spklink.posterior.states.alternatives import alternatives
+from spklink.posterior.states.alternatives import ANYBODY, alternatives
 from spklink.posterior.states.prior import SeatLayout
+from spklink.posterior.states.seats import Seats
 from spklink.runs.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -35,6 +44,7 @@ Mask = NDArray[np.bool_]
 LN10 = float(np.log(10.0))
 LEAST = 1e-12  # probabilities closer to 0 or 1 say nothing exact about doubt
 FREQUENT = "voices of people with very many conversations"  # whose links are not listed
+ELSEWHERE = "voices known from elsewhere"  # of people whom lists do not name
 FIXED = 300.0  # log10: so much is a list that is taken at its word, not evidence
 
 
@@ -53,11 +63,12 @@ class Weighed:
     cues: dict[str, Floats]  # (M,) of each kind of other evidence
     before: Floats  # (M,) what lists, priors and known channels say
     doubt: Floats  # (M,) other conversations may be otherwise, and so may this one
+    others: Floats  # (M,) further people may be on the side
     total: Floats  # (M,) the sum of all
 
     def strength(self) -> Floats:
-        """(M,) of the evidence alone: without what was known before it."""
-        return np.asarray(self.total - self.before)
+        """(M,) of the evidence alone, for who is said to be on the side, against `against`."""
+        return np.asarray(self.total - self.before - self.others)
 
 
 def weigh(evidence: Evidence, solution: Posterior | None, seating: Seating | None) -> Weighed:
@@ -74,13 +85,16 @@ def _of_bits(evidence: Evidence, solution: Posterior) -> Weighed:
     sign = np.where(solution.best == 1, 1.0, -1.0)
     cues = _cues(evidence, now, otherwise)
     before = sign * combine_prior(table, evidence.known).log_odds / LN10
+    odds = _odds(solution.confidence()[0])
     return _together(
         evidence,
         now,
         otherwise,
+        against=_who(table, otherwise),
         cues=cues,
         before=before - sum(cues.values(), np.zeros(len(table))),
-        odds=_odds(solution.confidence()[0]),
+        ratio=odds,
+        odds=odds,
         side=table.sides.start[:-1],
         possible=np.ones(len(table), np.bool_),
         given=solution.bits >= 0,
@@ -90,28 +104,67 @@ def _of_bits(evidence: Evidence, solution: Posterior) -> Weighed:
 def _of_seats(evidence: Evidence, seating: Seating) -> Weighed:
     table, seats = seating.table, seating.seats
     side = least_certain(seating)
-    track = side - table.sides.start[:-1]
-    now = seating.beliefs.place.copy()
-    otherwise, there = alternatives(seats, now, track)
+    track, first = side - table.sides.start[:-1], seats.person_start[:-1]
+    now, rival = seating.beliefs.place.copy(), likeliest_other(seating, side)
+    otherwise, there = alternatives(seats, now, track, np.where(rival >= 0, rival - first, rival))
+    against = _who(table, otherwise)
     if seating.split is not None:
         _once_more(seating, side, now, otherwise)
+    rival = np.where(rival == ANYBODY, _on(seats, otherwise, track), rival)
+    if len(table.people):
+        against[side] = np.where(rival >= 0, table.people[np.maximum(rival, 0)], STRANGER)
     cues = _cues(evidence, now, otherwise)
-    values = [_own(seats.layout, seats.seat, place) for place in (now, otherwise)]
+    states = [_own(seats.layout, seats.seat, place) for place in (now, otherwise)]
     counts = [_counts(seats.layout, seats.count, place, seats.node) for place in (now, otherwise)]
-    before = (values[0] + counts[0] - values[1] - counts[1]) / LN10
-    before -= sum(cues.values(), np.zeros(len(table)))
-    before = np.where(there > 0, before, 0.0)
+    lists = (states[0] + counts[0] - states[1] - counts[1]) / LN10
+    lists = np.where(there > 0, lists - sum(cues.values(), np.zeros(len(table))), 0.0)
+    both = seating.event(side, seating.entry[side]), seating.event(side, rival)
+    before = _ratio(seating.before(_all_cues(table)), *both, least=0.0)
     return _together(
         evidence,
         now,
         otherwise,
+        against=against,
         cues=cues,
-        before=before,
+        before=np.where(np.isnan(before), lists, before),
+        ratio=_ratio(seating.beliefs.guess, *both, least=LEAST),
         odds=_odds(seating.confidence.chance[side]),
         side=side,
         possible=there > 0,
-        given=certain_calls(table, evidence.known) & (np.abs(before) > FIXED),
+        given=certain_calls(table, evidence.known) & (np.abs(lists) > FIXED),
     )
+
+
+def likeliest_other(seating: Seating, side: Ints) -> Ints:
+    """(M,) the entry of the list, or STRANGER, that is on a side of each conversation with the
+    highest probability after the one that is said to be; ANYBODY where none is beyond LEAST."""
+    seats, guess, said = seating.seats, seating.beliefs.guess, seating.entry[side]
+    listed = np.flatnonzero(seats.layout.people)
+    chance = guess[seating.event(side[seats.node], np.arange(len(seats.node)))]
+    chance[said[said >= 0]] = -1.0
+    order = np.lexsort((-np.round(chance, 12), seats.node))
+    found, most = np.full(len(side), STRANGER), np.full(len(side), -1.0)
+    found[listed] = order[seats.person_start[listed]]
+    most[listed] = chance[found[listed]]
+    else_ = np.where(said >= 0, guess[seating.events.places + side], -1.0)
+    found = np.where(else_ > most, STRANGER, found)
+    return np.where(np.maximum(else_, most) > LEAST, found, ANYBODY)
+
+
+def _on(seats: Seats, place: Ints, track: Ints) -> Ints:
+    """(M,) the entry that is on a track of each conversation, or STRANGER."""
+    found = np.full(len(track), STRANGER)
+    there = np.flatnonzero(place == track[seats.node])
+    found[seats.node[there]] = there
+    return found
+
+
+def _ratio(chance: Floats, one: Ints, other: Ints, *, least: float) -> Floats:
+    """log10 of the ratio of the probabilities of events; NaN where one of them is not beyond the
+    least that says something."""
+    a, b = chance[one], chance[other]
+    told = (a > least) & (b > least)
+    return np.where(told, np.log10(np.where(told, a, 1.0) / np.where(told, b, 1.0)), np.nan)
 
 
 def least_certain(seating: Seating) -> Ints:
@@ -137,8 +190,10 @@ def _together(
     now: Ints,
     otherwise: Ints,
     *,
+    against: Ints,
     cues: dict[str, Floats],
     before: Floats,
+    ratio: Floats,
     odds: Floats,
     side: Ints,
     possible: Mask,
@@ -148,10 +203,12 @@ def _together(
     calls = np.repeat(np.arange(len(side)), np.diff(start))
     told = np.bincount(calls, links, len(side)) + before
     told += sum(cues.values(), np.zeros(len(side)))
-    doubt = np.where(np.isnan(odds) | ~possible, 0.0, odds - told)
+    doubt = np.where(np.isnan(ratio) | ~possible, 0.0, ratio - told)
+    two = np.where(np.isnan(ratio), told, ratio)
+    others = np.where(np.isnan(odds) | ~possible, 0.0, odds - two)
     return Weighed(
         side=np.asarray(side),
-        against=_who(evidence.conversations, otherwise),
+        against=against,
         possible=possible,
         given=np.asarray(given),
         start=start,
@@ -161,7 +218,8 @@ def _together(
         cues=cues,
         before=before,
         doubt=doubt,
-        total=told + doubt,
+        others=others,
+        total=told + doubt + others,
     )
 
 
@@ -209,12 +267,22 @@ def _cues(evidence: Evidence, now: Ints, otherwise: Ints) -> dict[str, Floats]:
     nothing."""
     layout = seat_layout(evidence.conversations)
     told = {one.name: one.seat for one in evidence.cues}
-    if len(evidence.conversations.sums):
-        told[FREQUENT] = evidence.conversations.sums
+    for name, seat in (
+        (FREQUENT, evidence.conversations.sums),
+        (ELSEWHERE, evidence.conversations.elsewhere),
+    ):
+        if len(seat):
+            told[name] = seat
     return {
         name: (_own(layout, seat, now) - _own(layout, seat, otherwise)) / LN10
         for name, seat in told.items()
     }
+
+
+def _all_cues(table: Conversations) -> Floats:
+    """(seats,) what is evidence, of all that speaks for seats without links; or nothing at all."""
+    told = [seat for seat in (table.cues, table.sums, table.elsewhere) if len(seat)]
+    return np.sum(told, axis=0) if told else np.zeros(0)
 
 
 def _own(layout: SeatLayout, seat: Floats, place: Ints) -> Floats:

@@ -1,5 +1,6 @@
 """What else could be: of every conversation the best state in which one of its tracks holds another
-person than is said, all other conversations being at their places."""
+person than is said, whoever that is or a given one, all other conversations being at their places.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +11,23 @@ from spklink.posterior.states.matching import best
 from spklink.posterior.states.seats import Ints, Places, Seats, conditional
 
 FORCED = 1e7  # above all that scores, lists and `must` can say
+NOBODY, ANYBODY = -1, -2  # of those who are listed
 
 
-def alternatives(seats: Seats, place: Places, track: Ints) -> tuple[Places, Ints]:
+def alternatives(
+    seats: Seats, place: Places, track: Ints, who: Ints | None = None
+) -> tuple[Places, Ints]:
     """(entries,) places in the strongest other possibility about a track (n,) of each conversation;
-    and (n,) 1 where there is one, else 0: then the places are those that were given."""
+    and (n,) 1 where there is one, else 0: then the places are those that were given. `who` (n,) is
+    to be on the track then: a place in the list, NOBODY of the list, or ANYBODY else."""
     found, there = place.copy(), np.zeros(len(seats), np.int64)
-    _alternatives(seats.arrays, place, track, found, there)
+    wanted = np.full(len(seats), ANYBODY) if who is None else who
+    _alternatives(seats.arrays, place, track, wanted, found, there)
     return found, there
 
 
 @nb.njit(cache=True, nogil=True)
-def _alternatives(net, place, track, found, there):  # type: ignore[no-untyped-def]
+def _alternatives(net, place, track, who, found, there):  # type: ignore[no-untyped-def]
     for i in range(len(net.people)):
         first, last = net.person_start[i], net.person_start[i] + net.people[i]
         table = np.empty((net.people[i], net.tracks[i]))
@@ -33,13 +39,17 @@ def _alternatives(net, place, track, found, there):  # type: ignore[no-untyped-d
             if place[first + p] == k:
                 on = p
         most = -np.inf
-        if on >= 0:
-            table[on, k] = -np.inf
+        if who[i] == NOBODY or (who[i] == ANYBODY and on >= 0):
+            for p in range(net.people[i]):
+                if who[i] == NOBODY or p == on:
+                    table[p, k] = -np.inf
             most = best(table, terms, other)
             if most > -np.inf:
                 found[first:last] = other
-        else:  # someone else is there: whoever of the list would be the next best
+        else:  # whoever of the list would be the best there, or he who is asked for
             for p in range(net.people[i]):
+                if who[i] >= 0 and p != who[i]:
+                    continue
                 own = table[p, k]
                 table[p, k] = own + FORCED
                 worth = best(table, terms, other) - FORCED

@@ -140,11 +140,22 @@ class Split:
         beliefs = replace(found, place=place, guess=guess, low=low, high=high, both=pairs)
         return beliefs, replace(self, again=again)
 
+    def on_tracks(self, values: Floats, narrow: Seats) -> Floats:
+        """(places and sides of the table as it was,) that people or their copies are there. (Of
+        people who are nowhere this says nothing.)"""
+        own, copy = self._places(narrow)
+        sides = Events(self.seats).stranger(values)
+        return np.concatenate([values[own] + values[copy], sides])
+
+    def _places(self, narrow: Seats) -> tuple[Ints, Ints]:
+        """(places as they were,) those of people, and of their copies."""
+        size = narrow.layout.tracks[narrow.node] + 1
+        start = self.seats.place_start
+        return ranges(start[self.where.own], size), ranges(start[self.where.copy], size)
+
     def _events(self, found: SeatBeliefs, narrow: Seats) -> tuple[Floats, Floats, Floats]:
         """(events of the table as it was,) a guess and both ends."""
-        size, share = narrow.layout.tracks[narrow.node] + 1, self.share
-        own = ranges(self.seats.place_start[self.where.own], size)
-        copy = ranges(self.seats.place_start[self.where.copy], size)
+        share, (own, copy) = self.share, self._places(narrow)
         nowhere = narrow.place_start[1:] - 1
         rest = slice(Events(self.seats).places, None)
 

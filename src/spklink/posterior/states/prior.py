@@ -162,11 +162,11 @@ def _orientation(conversations: Conversations, layout: SeatLayout, twice: bool) 
             layout.seats(added, int(m))[:] = np.where(in_order, as_listed, other)
     for seats in (conversations.cues, conversations.sums, conversations.elsewhere):
         if len(seats):
-            added += _repeated(seats, layout) if twice else seats
+            added += repeated(seats, layout) if twice else seats
     return added
 
 
-def _repeated(seats: Floats, layout: SeatLayout) -> Floats:
+def repeated(seats: Floats, layout: SeatLayout) -> Floats:
     """What is added to people is added to their copies alike."""
     once = layout_of(layout.people // 2, layout.tracks)
     parts = [once.seats(seats, m) for m in range(len(layout.people))]

@@ -317,6 +317,13 @@ def test_without_the_extra_its_name_is_said(monkeypatch):
         check_address("local:2")
 
 
+def test_without_cryptography_nothing_is_started(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(SpklinkError, match=r'needs cryptography: pip install "spklink\[dask\]"'):
+        check_address("local:2")
+    check_address("tcp://127.0.0.1:8786")
+
+
 def test_dask_is_loaded_only_when_it_is_asked_for():
     code = (
         "import sys, spklink.runs.link, spklink.cli.commands; print('distributed' in sys.modules)"
@@ -364,6 +371,27 @@ def test_nobody_else_reaches_local_workers(tmp_path):
     assert len(listening) >= 2
     assert set(listening) == {"127.0.0.1"}
     assert not list(tmp_path.iterdir())
+
+
+def test_no_other_account_of_this_machine_sends_work(tmp_path):
+    """Whoever talks to the scheduler of local workers may run Python in them, and in this process."""
+    import dask
+    import distributed
+
+    with joined("local:1", tmp_path, Here(1)) as cluster:
+        every = [cluster.client.scheduler.address, *cluster.client.nthreads()]
+        for address in every:
+            assert address.startswith("tls://127.0.0.1:")
+            plain = address.replace("tls://", "tcp://")
+            other = distributed.Security.temporary()  # a stranger's certificate
+            for where, how in ((plain, None), (address, other)):
+                with (
+                    dask.config.set({"distributed.comm.retry.count": 0}),
+                    pytest.raises(OSError),
+                    distributed.Client(where, security=how, timeout=1.0),
+                ):
+                    pass
+        assert list(cluster.each(square, range(3))) == [0, 1, 4]
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates")

@@ -3,7 +3,9 @@
 `--cluster local:N` starts N workers on this machine, `tcp://HOST:8786` (or `tls://`, with the
 certificates that Dask is configured for) joins a cluster that is there. Between client, scheduler
 and workers Dask sends pickled objects, so all of them must trust each other: a cluster belongs in a
-closed network, or behind TLS. Nothing that lies on a disk is ever unpickled.
+closed network, or behind TLS. Local workers have a certificate of their own for the time of a run,
+in memory alone, so that other accounts of this machine cannot talk to them. Nothing that lies on a
+disk is ever unpickled.
 """
 
 from __future__ import annotations
@@ -55,6 +57,8 @@ def check_address(address: str | None) -> None:
             "scheduler is: tcp://HOST:8786 or tls://HOST:8786"
         )
     _dask()
+    if LOCAL.fullmatch(address):
+        _certificate()
 
 
 def _dask() -> Any:
@@ -63,6 +67,14 @@ def _dask() -> Any:
     except ImportError:
         raise SpklinkError(f"--cluster needs dask.distributed: {EXTRA}") from None
     return distributed
+
+
+def _certificate() -> Any:
+    """A new key and certificate, without which nobody is let in."""
+    try:
+        return _dask().Security.temporary()
+    except ImportError:
+        raise SpklinkError(f"--cluster local:N needs cryptography: {EXTRA}") from None
 
 
 @contextmanager
@@ -127,9 +139,10 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Any]:
-    """So many workers on this machine, which nobody can reach from another one."""
+    """So many workers on this machine, which nobody else can reach, here or from another one."""
     with interrupts_held():  # Ctrl-C is for us: whoever starts workers starts them without it
         cluster = _dask().LocalCluster(
+            security=_certificate(),
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",

@@ -143,7 +143,7 @@ def scoring_speed(name: str, sides: int) -> None:
     mixture = Mixture(np.full(shape[0], 1.0 / shape[0]), np.zeros(shape), np.ones(shape))
     depth = shape[0] * WIDTH
     vectors = random.random((sides, depth + (shape[0] if preset.score == "dot" else 0)), np.float32)
-    compared = gmm_ubm.GmmUbm(preset, mixture, np.full(depth, 0.5, np.float32)).product
+    compared = gmm_ubm.GmmUbm(preset, (mixture,), np.full(depth, 0.5, np.float32)).product
     half = np.arange(sides // 2)
     pairs = random.integers(sides, size=(2, 2000))
     product, operations = square_product()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -233,6 +235,16 @@ def test_an_interrupt_while_the_parser_is_imported(tmp_path):
         words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
     )
     assert (done.returncode, done.stderr) == (130, "spklink: stopped\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are ignored by children elsewhere")
+def test_interrupts_can_be_tested_in_the_background():
+    """`nohup make test &` ignores them, and so would all that it starts."""
+    one = f"{__file__}::{test_an_interrupt_while_the_parser_is_imported.__name__}"
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", one]
+    ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=ignore)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_package_runs_as_a_module():

@@ -9,54 +9,45 @@ install: .venv/.installed
 # uv where it is there and reaches a package index, else venv and pip.
 define into_venv
 	@{ command -v uv >/dev/null && { test -x $(BIN)/python || uv venv -q --seed -p $(PYTHON) .venv; } \
-	  && uv pip install -q -p $(BIN)/python -e '.[$(1)]' 2>/dev/null; } || \
+	  && uv pip install -q -p $(BIN)/python -e '$(1)' 2>/dev/null; } || \
 	{ { test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv; } && \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(1)]'; }
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '$(1)'; }
 endef
 
 .venv/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spklink needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
-	@echo "setting up .venv (a minute or two, once)"
-	$(call into_venv,dev)
+	@echo "setting up .venv with what running needs (about a minute, once)"
+	$(call into_venv,.)
 	@touch $@
 
-# The peers that the benchmarks compare with; nothing else needs them.
-.venv/.bench: .venv/.installed
-	$(call into_venv,bench)
+# What running does not need: tools for developers, the site, peers that the benchmarks compare with.
+.venv/.dev .venv/.docs .venv/.bench: .venv/.%: .venv/.installed
+	@echo "adding to .venv what make $(MAKECMDGOALS) needs ($*, once)"
+	$(call into_venv,.[$*])
 	@touch $@
 
-# Fast code is compiled for this machine once: half a minute that the first run would be silent for.
-.venv/.compiled: .venv/.installed
-	@echo "compiling fast code for this machine (about half a minute, once)"
-	@$(BIN)/python -m spklink.cli.compile
-	@touch $@
-
-demo: .venv/.compiled
+demo: .venv/.installed
 	@$(BIN)/spklink demo -o demo-out
 
-test: .venv/.installed
+test: .venv/.dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 # The adversary at length, 20 minutes of computing: spoilt files, odd recordings, damaged caches, kills, pairs of runs,
 # hostile names in Chromium. Ends with a table of what was tried and what went wrong.
-torture: .venv/.installed
+torture: .venv/.dev
 	SPKLINK_TORTURE=1 SPKLINK_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/adversary
 
-lint: .venv/.installed
+lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.bench
+bench: .venv/.dev .venv/.bench
 	$(BIN)/python benchmarks/run.py
 
 # The pages that are made from the code, then the site: site/index.html. Needs no network once it is set up.
-.venv/.docs: .venv/.installed
-	$(call into_venv,docs)
-	@touch $@
-
-docs: .venv/.docs
+docs: .venv/.dev .venv/.docs
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_library.py
 	$(BIN)/python docs/make_glossary.py

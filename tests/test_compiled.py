@@ -1,4 +1,4 @@
-"""Where compiled code is kept, and a process that compiles beside a first run."""
+"""Where compiled code is kept, and that none is compiled that a run does not use."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from spklink import compiled
-from spklink.cli import compile as compiling
-from spklink.cli.progress import LISTENING, SEATING, Bar
-from test_processes import gone_within
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and owners")
 
@@ -66,44 +62,15 @@ def test_what_is_said_or_can_be_written_stays(monkeypatch, nowhere):
     assert compiled.SAID not in os.environ
 
 
-class Screen:
-    def __init__(self):
-        self.told = []
-
-    def update(self, _, **what):
-        self.told.append(what.get("description"))
-
-    reset = update
-
-
-def test_a_first_run_compiles_beside_and_says_so_while_it_waits(monkeypatch):
-    waited = []
-
-    class Compiler:
-        def wait(self):
-            waited.append(screen.told[-1])
-
-    monkeypatch.setattr(compiling, "beside", Compiler)
-    for first in (True, False):
-        screen = Screen()
-        bar = Bar(screen, None)
-        bar.first = first
-        for stage in (LISTENING, "calibrating and linking", SEATING, LISTENING, SEATING):
-            bar.begin(stage)
-    assert waited == [f"{SEATING} (compiling)"]
-
-
-@posix
-def test_that_process_ends_with_the_run():
-    script = """
-import sys
-from spklink.cli.compile import beside
-print(beside().pid, flush=True)
-sys.stdin.read()
-"""
-    words = [sys.executable, "-c", script]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
-        pid = int(run.stdout.readline())
-        time.sleep(1.0)
-        run.kill()
-    assert gone_within([pid], 20.0)
+def test_a_run_that_was_done_before_compiles_nothing(calls, tmp_path):
+    """Nothing is solved and the report is there: no code is needed, compiled, or waited for."""
+    out, empty = tmp_path / "out", tmp_path / "empty"
+    words = [sys.executable, "-m", "spklink", "link", calls / "conversations.csv", "-o", out]
+    words += ["--components", "16"]
+    subprocess.run(words, check=True, capture_output=True)
+    before = {path.name: path.read_bytes() for path in out.glob("*.*")}
+    again = os.environ | {compiled.SAID: str(empty)}
+    subprocess.run(words, check=True, capture_output=True, env=again)
+    assert not sorted(path.name for path in empty.rglob("*.nbc"))
+    after = {path.name: path.read_bytes() for path in out.glob("*.*")}
+    assert [name for name in before if after[name] != before[name]] == ["timings.json"]

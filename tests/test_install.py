@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -144,6 +145,32 @@ def test_the_lock_pins_all_that_development_needs():
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     missing = {re.split("[>=<[]", one)[0].lower() for one in wanted} - pinned
     assert not missing, "uv pip compile, as in CONTRIBUTING.md"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+@pytest.mark.parametrize(
+    ("stamps", "goal", "added"),
+    [
+        ("", "demo", ["."]),
+        ("", "test", [".", ".[dev]"]),
+        ("", "lint", [".", ".[dev]"]),
+        ("", "docs", [".", ".[dev]", ".[docs]"]),
+        ("", "bench", [".", ".[dev]", ".[bench]"]),
+        ("installed", "demo", []),
+        ("installed", "test", [".[dev]"]),
+        ("installed dev", "demo", []),
+        ("installed dev", "test", []),
+    ],
+)
+def test_make_installs_what_its_goal_needs_and_no_more(tmp_path, stamps, goal, added):
+    (tmp_path / ".venv").mkdir()
+    for name in ("Makefile", "pyproject.toml", *(f".venv/.{one}" for one in stamps.split())):
+        (tmp_path / name).write_text((ROOT / "Makefile").read_text() if name == "Makefile" else "")
+    words = ["make", "-n", "-C", str(tmp_path), goal]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    told = subprocess.run(words, capture_output=True, text=True, check=True, env=clean).stdout
+    assert re.findall(r"pip install .* -e '(\S+)'", told) == added
+    assert "spklink.cli.compile" not in told  # what a run needs is compiled while it runs
 
 
 def test_hooks_before_a_commit_fetch_nothing():

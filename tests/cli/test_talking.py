@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 import soundfile
+from rich.console import Console
 
 from commands import assign
 from made_calls import write_calls
@@ -84,10 +85,8 @@ def test_a_log_that_cannot_be_written(run, tmp_path):
 
 def test_verbose_tells_the_time_of_stages_without_a_screen(run, simulated, tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "SHORT", 0.0)
-    monkeypatch.setattr(progress, "is_compiled", lambda: False)
     _, _, err = assign(run, simulated, tmp_path / "out", "-v")
     assert re.search(r"^ +\d+\.\d s  reading the scores$", err, re.MULTILINE)
-    assert "first run: compiling" in err
     assert assign(run, simulated, tmp_path / "out")[2] == ""
     assert assign(run, simulated, tmp_path / "out", "--quiet")[2] == ""
 
@@ -96,12 +95,38 @@ class Shown:
     """What a bar was told."""
 
     def __init__(self):
-        self.told, self.disable, self.console = [], False, io.StringIO()
+        self.told, self.disable, self.console = [], False, Console(file=io.StringIO())
 
     def update(self, _, **what):
         self.told.append(what)
 
     reset = update
+
+
+def test_a_first_run_tells_of_compiling_where_something_is_compiled(monkeypatch):
+    from numba.core import event
+
+    for happens, said in (
+        (lambda bar: bar.step(3, 5), 0),  # from the cache
+        (lambda bar: bar.step(0, 5), 1),  # helpers are to listen
+        (lambda bar: event.start_event("numba:compile"), 1),
+    ):
+        monkeypatch.setattr(Bar, "told", False)
+        shown = Shown()
+        for _ in range(2):  # the run, and its report
+            bar = Bar(shown, None)
+            bar.first = True
+            bar.begin("listening")
+            happens(bar)
+        text = shown.console.file.getvalue()
+        assert text.count("first run: compiling") == said
+
+
+def test_nothing_is_said_of_compiling_where_all_is_compiled(run, simulated, tmp_path, monkeypatch):
+    assert assign(run, simulated, tmp_path / "out")[0] == 0
+    monkeypatch.setattr(Bar, "told", False)
+    monkeypatch.setattr(progress, "is_compiled", lambda: False)  # nobody has listened
+    assert "compiling" not in assign(run, simulated, tmp_path / "out", "-v")[2]
 
 
 def test_a_bar_never_goes_back():

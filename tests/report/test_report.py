@@ -200,13 +200,14 @@ def test_two_reports_are_the_same_but_for_the_times(keyed, tmp_path):
     assert {"staircase.svg", "staircase.pdf", "database.pdf", "det.svg"} <= set(figures)
 
 
-def test_a_new_run_removes_the_old_report(tmp_path):
+def test_a_run_with_other_results_removes_the_old_report(tmp_path):
     out = results_of(tmp_path, shape="cgn", seed=1)
     for name in ("report.html", "report.json"):
         (out / name).write_text("old")
-    assign(tmp_path / "conversations.csv", tmp_path / "scores.npz", out)
-    assert not (out / "report.html").exists()
-    assert not (out / "report.json").exists()
+    for beta, stays in ((None, True), (0.9, False)):
+        assign(tmp_path / "conversations.csv", tmp_path / "scores.npz", out, beta=beta)
+        assert (out / "report.html").exists() == stays
+        assert (out / "report.json").exists() == stays
 
 
 @pytest.mark.parametrize("kind", ["keyed", "network", "hostile", "single", "broken"])
@@ -292,6 +293,19 @@ def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypat
     assert numbers["provenance"]["command"] == (
         f"spklink link ../../{calls.name}/conversations.csv -o . --components 8"
     )
+    page, name = page_of(tmp_path / "out"), tmp_path / "key.csv"
+    name.write_text("conversation,channel,speaker\nc0,1,a\nc1,1,b\n")
+    assert run(*words)[0] == 0
+    assert page_of(tmp_path / "out") == page  # nothing has changed, times and all
+    for other in (["--key", name], ["--verbal", "enfsi"]):
+        assert run("report", tmp_path / "out", *other)[0] == 0
+        assert run(*words)[0] == 0
+        assert cut(page_of(tmp_path / "out")) == cut(page)
+    assert run(*words, "--key", name)[0] == 0
+    assert cut(page_of(tmp_path / "out")) != cut(page)
+    (tmp_path / "out" / "report.json").write_text("[")
+    assert run(*words)[0] == 0
+    assert cut(page_of(tmp_path / "out")) == cut(page)
     code, text, _ = run(*words, "--no-report")
     assert code == 0
     assert not (tmp_path / "out" / "report.html").exists()

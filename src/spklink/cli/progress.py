@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from spklink.cli.talk import TALK
 from spklink.words import for_screen
@@ -22,20 +22,19 @@ SHORT = 0.1  # seconds: stages below leave no line
 EARLY = 5.0  # seconds before anything is said about the time left
 SOON = 0.05  # the same as a share of the work
 COMPILING = "compiling fast code for this machine: about a minute, once"
-LISTENING, SEATING = "listening", "looking for wrong lists"  # stages: code is compiled beside the
-# first of them, which the second needs
 
 
 class Bar:
     """One stage after the other, as it is shown."""
+
+    told: ClassVar[bool] = False  # that the first run takes longer: once, however many bars
 
     def __init__(self, bar: Any, task: Any) -> None:
         self.bar, self.task = bar, task
         self.name, self.done, self.total = "starting", 0, 0
         self.again = False
         self.since = time.monotonic()
-        self.first = False  # nothing is compiled yet
-        self.compiler: Any = None  # the process that compiles beside this one
+        self.first = False  # nothing was compiled before
 
     def begin(self, name: str) -> None:
         self.name, self.done, self.total, self.again = for_screen(name), 0, 0, False
@@ -43,17 +42,10 @@ class Bar:
         TALK.note(f"begin {name}")
         self.bar.reset(self.task, total=None, description=self.name, left="")
         _tell_of_compiling(self)
-        if self.first and name == LISTENING:
-            from spklink.cli.compile import beside
-
-            self.first, self.compiler = False, beside()
-        if self.compiler is not None and name == SEATING:
-            self.compiling()
-            self.compiler.wait()  # to compile the same once more would take as long
-            self.bar.update(self.task, description=self.name)
-            self.compiler = None
 
     def step(self, done: int, total: int) -> None:
+        if not done:  # helpers are about to begin, and cannot say that they compile
+            self.tell_first()
         self.again = self.again or done * max(self.total, 1) < self.done * total
         self.done, self.total = done, total
         if self.again:
@@ -83,8 +75,18 @@ class Bar:
             self.bar.console.print(for_screen(line), markup=False, highlight=False, soft_wrap=True)
 
     def compiling(self) -> None:
+        self.tell_first()
         self.bar.update(self.task, description=f"{self.name} (compiling)")
         TALK.note(COMPILING)
+
+    def tell_first(self) -> None:
+        """Say once why the first run takes longer, where no compiled code was there before."""
+        if not self.first or Bar.told:
+            return
+        Bar.told = True
+        if not TALK.quiet and (TALK.verbose or not self.bar.disable):
+            self.bar.console.print(f"first run: {COMPILING}", markup=False, highlight=False)
+        TALK.note(f"first run: {COMPILING}")
 
     @property
     def where(self) -> str:
@@ -114,7 +116,7 @@ def stages_on_stderr() -> Iterator[Stages]:
     silent = TALK.quiet or not console.is_terminal
     with Progress(*columns, *times, console=console, transient=True, disable=silent) as shown:
         bar = Bar(shown, shown.add_task("starting", total=None, left=""))
-        _first_run(bar)
+        bar.first = not is_compiled()
         try:
             yield Stages(tell=bar.begin, progress=bar.step, ended=bar.end, say=bar.say)
         except KeyboardInterrupt:
@@ -126,17 +128,6 @@ def stages_on_stderr() -> Iterator[Stages]:
 
 
 # --- the first run --------------------------------------------------------------------------------
-
-
-def _first_run(bar: Bar) -> None:
-    """Say that the first recordings take longer, where no compiled code is there yet: helpers,
-    which listen, cannot say it themselves."""
-    bar.first = not is_compiled()
-    if TALK.quiet or not bar.first:
-        return
-    if not bar.bar.disable or TALK.verbose:
-        bar.bar.console.print(f"first run: {COMPILING}", markup=False, highlight=False)
-    TALK.note(f"first run: {COMPILING}")
 
 
 def is_compiled() -> bool:

@@ -102,16 +102,12 @@ def link(
         if measured is not None:
             measures.evaluation(measured)
     if options["report"]:  # last, so that whatever goes wrong here comes after the results
-        from spklink.report.write import write_report
+        from spklink.report.write import report_at_hand, write_report
 
+        claimed = found.inputs.table("claimed")
         with show.stages_on_stderr() as stages:
-            page = write_report(
-                out,
-                result=found,
-                evaluation=measured,
-                key=key,
-                claimed=found.inputs.table("claimed"),
-                stages=stages,
+            page = report_at_hand(out, key, claimed) or write_report(
+                out, result=found, evaluation=measured, key=key, claimed=claimed, stages=stages
             )
         if not as_json:
             show.text(f"report: {page}")

@@ -174,7 +174,7 @@ def _held(seating: Seating, truth: SeatTruth) -> Seats:
                 own[meant[0], np.arange(own.shape[1]) != track] = -np.inf
             own[meant, track] += must
             terms -= must
-    return replace(seats, seat=seat, count=count)
+    return replace(seats, seat=seat, count=count, normalised=seats.constant)
 
 
 def _rows(seating: Seating, entry: int) -> Ints:

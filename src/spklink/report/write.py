@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from pathlib import Path
 
 from spklink.errors import SpklinkError
 from spklink.measures.evaluation import Evaluation
 from spklink.report.results import read_results
+from spklink.runs.inputs import read_inputs
 from spklink.runs.result import Result
 from spklink.runs.stages import Stages
 from spklink.tables import Table, aside, write_bytes, write_csv, write_json
@@ -64,6 +66,22 @@ def write_report(
         write_bytes(new / PAGE, text.encode())
         _put_in_place(new, folder)
     return folder / PAGE
+
+
+def report_at_hand(
+    out: str | PathLike[str], key: Table | None, claimed: Table | None
+) -> Path | None:
+    """The page of a results folder, where it was made of the same key and claims, without a verbal
+    scale; None where it has to be written. (It goes when its results do.)"""
+    folder = Path(out)
+    made = [folder / name for name in (PAGE, FOLDER, APPENDIX_FILE)]
+    try:
+        told = json.loads((folder / NUMBERS).read_bytes())
+        of, scale = told["provenance"]["report_inputs"], told["strength"]["scale"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    same = of == read_inputs({"key": key, "claimed": claimed}).as_json(folder) and scale is None
+    return folder / PAGE if same and all(path.exists() for path in made) else None
 
 
 def write_figures(folder: Path, drawn: dict[str, tuple[str, bytes]]) -> None:

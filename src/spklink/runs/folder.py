@@ -11,6 +11,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from filecmp import cmpfiles
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -118,14 +119,22 @@ def write_folder(result: Result, folder: Path) -> Path:
 
 def _put_in_place(new: Path, folder: Path) -> None:
     """The old run.json goes first and the new one comes last: between the two the folder says that
-    it is not complete, and the same command completes it."""
+    it is not complete, and the same command completes it. A report of the same results stays."""
+    reports = () if _same(new, folder) else REPORTS
     (folder / RUN_FILE).unlink(missing_ok=True)
-    for name in (*FILES, *REPORTS):
+    for name in (*FILES, *reports):
         if (new / name).exists():
             (new / name).replace(folder / name)
         else:
             (folder / name).unlink(missing_ok=True)  # nothing of an earlier run survives
     (new / RUN_FILE).replace(folder / RUN_FILE)
+
+
+def _same(one: Path, two: Path) -> bool:
+    """Whether two folders hold the same results, whatever time they took."""
+    names = [name for name in (*FILES, RUN_FILE) if name != "timings.json"]
+    there = [name for name in names if (one / name).exists() or (two / name).exists()]
+    return not any(cmpfiles(one, two, there, shallow=False)[1:])
 
 
 def run_json(result: Result, folder: Path) -> dict[str, Any]:

@@ -176,6 +176,8 @@ def listen_all(
     known = _known(store, stamps.names())
     unknown = [job for job, one in zip(jobs, known, strict=True) if one is None]
     few = len(jobs) < FEWEST_FOR_PROCESSES
+    if unknown and tell is not None:
+        tell(0, len(jobs))
     with closing(_listened(unknown, hands, few=few)) as found:
         for job, one in zip(jobs, known, strict=True):
             new, damaged = (one, set()) if one is not None else next(found)

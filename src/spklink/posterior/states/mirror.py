@@ -44,7 +44,7 @@ def held(seats: Seats, place: Places) -> Seats:
     track = int(here[0]) if here[0] < TWO else 1 - int(here[1])
     own[0, 1 - track] = own[1, track] = -np.inf
     seats.layout.counts(count, i)[0] -= np.log(2.0)
-    return replace(seats, seat=seat, count=count)
+    return replace(seats, seat=seat, count=count, normalised=seats.constant)
 
 
 def _clearest(seats: Seats, place: Places) -> int:

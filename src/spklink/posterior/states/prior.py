@@ -51,7 +51,6 @@ class SeatPrior:
 
     seat: Floats  # (sum of people x tracks,)
     count: Floats  # (sum of tracks + 1,)
-    constant: Floats  # (M,) that makes each conversation's prior sum to one
     lift: Floats  # (entries,) see `Seats`
     copied: Floats
 
@@ -111,12 +110,17 @@ def seat_prior(
             _obey(layout, seat, count, one, must, twice)
         else:
             _believe(layout, seat, count, one, rate, twice)
-    constant = np.empty(len(conversations))
+    return SeatPrior(seat, count, lift, copied)
+
+
+def normalising(layout: SeatLayout, seat: Floats, count: Floats) -> Floats:
+    """(M,) what makes the prior of each conversation sum to one."""
+    constant = np.empty(len(layout.people))
     _normalise(
         *(layout.people, layout.tracks, layout.seat_start, layout.count_start),
         *(seat, count, constant),
     )
-    return SeatPrior(seat, count, constant, lift, copied)
+    return constant
 
 
 def _twice(conversations: Conversations, odds: Floats) -> tuple[Floats, Floats, Floats]:

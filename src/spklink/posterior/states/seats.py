@@ -26,7 +26,13 @@ from spklink.database.conversations import Conversations
 from spklink.database.links import Links, pair_starts
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.states.matching import value
-from spklink.posterior.states.prior import Said, SeatLayout, layout_of, seat_prior
+from spklink.posterior.states.prior import (
+    Said,
+    SeatLayout,
+    layout_of,
+    normalising,
+    seat_prior,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,7 +48,6 @@ class Seats:
     person_start: Ints  # (n + 1,)
     seat: Floats
     count: Floats
-    constant: Floats  # (n,)
     certain: NDArray[np.bool_]  # (entries,) a list is wrong where one of these is absent
     # Where people are listed twice (`copies`), else 0. Added to the seats of people who must be
     # there, as themselves or as their copies; and of copies how they weigh beside themselves, < 0.
@@ -53,9 +58,19 @@ class Seats:
     weight: Floats  # (L,)
     offset: Ints  # (L,) of its scores, tracks of the first as rows
     llr: Floats
+    # (n,) what made the priors sum to one before other conversations were fixed; None where none is
+    normalised: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.layout.people)
+
+    @cached_property
+    def constant(self) -> Floats:
+        """(n,) what makes the priors sum to one. A run that solves nothing does not ask for it, nor
+        for code to be compiled."""
+        if self.normalised is not None:
+            return self.normalised
+        return normalising(self.layout, self.seat, self.count)
 
     @cached_property
     def node(self) -> Ints:
@@ -199,7 +214,6 @@ def build_seats(
         person_start=listing.start,
         seat=prior.seat,
         count=prior.count,
-        constant=prior.constant,
         certain=~conversations.possible,
         lift=prior.lift,
         copied=prior.copied,
@@ -229,7 +243,7 @@ def fix(seats: Seats, place: Places, free: NDArray[np.bool_]) -> tuple[Seats, In
         person_start=np.concatenate([[0], np.cumsum(layout.people)]),
         seat=seat[own_seats],
         count=seats.count[own_counts],
-        constant=seats.constant[nodes],
+        normalised=seats.constant[nodes],
         certain=seats.certain[entries],
         lift=seats.lift[entries],
         copied=seats.copied[entries],

@@ -138,9 +138,9 @@ def linked(
     chance, low, _ = posterior.confidence()
     wrong, certainty = posterior.best != truth, posterior.certainty[0]
     if "list_errors" not in options:
-        sure = found.seating.confidence
-        chance, low, certainty = sure.chance, sure.low, found.seating.certainty[0]
-        wrong = found.seating.entry != (np.stack([truth, 1 - truth], 1) + entries(truth)).ravel()
+        sure = found.answer.confidence
+        chance, low, certainty = sure.chance, sure.low, found.answer.certainty[0]
+        wrong = found.answer.entry != (np.stack([truth, 1 - truth], 1) + entries(truth)).ravel()
     told: dict[str, Any] = {
         "seconds": spent,
         "gigabytes": (peak_memory() or 0) / 1e9,
@@ -321,8 +321,8 @@ def both(calls: int, mu: float) -> None:
     settled = settling.finished(np.zeros(0), line)
     summed = replace(spoken, table=replace(table, sums=settled.sums))
     piece = listed_pieces(table, links).label.astype(np.int64)
-    slack = certify(summed, line, Weight(), settled.solution, piece, 60.0)
-    ours, middle = loosened(settled.solution, slack), time.perf_counter()
+    slack = certify(summed, line, Weight(), settled.answer, piece, 60.0)
+    ours, middle = loosened(settled.answer, slack).bits, time.perf_counter()
     links = find_links(table)
     every, each = np.arange(len(flat)), np.ones(len(flat), bool)
     ratios = table_of_ratios(how, side_line(line, None, len(flat)), every, each)

@@ -58,7 +58,7 @@ def linked(people: Pairs, vectors: np.ndarray, options: dict[str, Any]) -> Any:
             both = zip(*(one.tolist() for one in people), strict=True)
             file.writelines(f"c{m},p{a};p{b}\n" for m, (a, b) in enumerate(both))
         rows = vectors.reshape(-1, vectors.shape[2])
-        return spklink.link(table, embeddings=rows, kind="lr", budget_gb=8.0, **options).seating
+        return spklink.link(table, embeddings=rows, kind="lr", budget_gb=8.0, **options).answer
 
 
 def measured(

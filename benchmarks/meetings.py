@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from timing import seconds, show, use_one_core
@@ -20,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.cliques import find_cliques
+from spklink.posterior.answer import STRANGER, Answer, answer_of_states, seat
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import given_rate
 from spklink.posterior.posterior import Options
-from spklink.posterior.seating import STRANGER, Seating, seat
 from spklink.posterior.states.seats import build_seats
 from spklink.posterior.states.solve import solve_seats
 from spklink.runs.stages import peak_memory
@@ -56,7 +57,7 @@ def truth_of(made: Simulation) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return on_side, np.isin(entry_person, side_person)
 
 
-def measure(made: Simulation, found: Seating) -> Quality:
+def measure(made: Simulation, found: Answer) -> Quality:
     on_side, there = truth_of(made)
     wrong, presence = found.speaker() != on_side, found.presence.chance
     settled = found.settled()
@@ -72,7 +73,7 @@ def measure(made: Simulation, found: Seating) -> Quality:
     )
 
 
-def solved(made: Simulation, rate: float | None) -> tuple[Seating, float]:
+def solved(made: Simulation, rate: float | None) -> tuple[Answer, float]:
     begin = time.process_time()
     cliques = find_cliques(made.conversations)
     found = seat(
@@ -149,9 +150,10 @@ def growth() -> None:
             found = solve_seats(seats)
             took = time.process_time() - begin
             cliques = find_cliques(made.conversations)
-            one = measure(
-                made, Seating(made.conversations, cliques, seats, found, given_rate(RATE))
-            )
+            table, rate = made.conversations, given_rate(RATE)
+            right = partial(seat, table, cliques, made.links, made.llr, weight=Weight(), rate=0.0)
+            own = answer_of_states(table, cliques, rate, seats, found, right)
+            one = measure(made, own)
             methods = ", ".join(sorted(set(found.method)))
             share = f"{100.0 * one.wrong / one.tracks:.2f} %"
             rows.append((tracks, sessions, people, methods, share, seconds(took)))

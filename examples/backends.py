@@ -105,7 +105,7 @@ class Database:
 
     def expected(self, found: Calibrated, pairs: Pairs) -> np.ndarray:
         """(C,) how probable each candidate is the shared speaker of its link."""
-        chance = found.posterior.candidate_probabilities(self.links)
+        chance = found.answer.candidate_probabilities(self.links)
         return chance * pairs.usable[pairs.candidates]
 
     def known(self, pairs: Pairs) -> np.ndarray:
@@ -208,7 +208,7 @@ def measured(given, path: Path, source: Conversations) -> None:
         of_clique = np.zeros(len(find_cliques(people)), np.int64)
         of_clique[find_cliques(people).label] = of_call
         for name, (found, pairs) in compared(data, given.kind).items():
-            scores = score_cliques(found.posterior, data.truth)
+            scores = score_cliques(found.answer.bits, data.truth)
             eers.setdefault(name, []).append(eer(data, pairs))
             for h in (0, 1):
                 parts.setdefault((name, h), []).append((scores, of_clique == h))

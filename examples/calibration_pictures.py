@@ -41,7 +41,7 @@ def draw_learning(path: Path) -> None:
     import matplotlib.pyplot as plt
 
     made, pairs, found = learn("plda", 7.0, 1)
-    same = found.posterior.link_probabilities(made.links)
+    same = found.posterior.candidate_probabilities(made.links)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
     values = pairs.scores[made.links.pair].ravel()
     edges = np.linspace(pairs.non_targets.min(), values.max(), 50)

@@ -51,7 +51,7 @@ def main() -> None:
         name, _, path = one.partition("=")
         data, rows = circles(Path(path)), []
         for back_end, (found, pairs) in compared(data, given.kind).items():
-            scores = score_cliques(found.posterior, data.truth)
+            scores = score_cliques(found.answer.bits, data.truth)
             part = [(scores, np.ones(len(scores.size), bool))]
             rows.append(row(back_end, part, [eer(data, pairs)]))
         head = ["back-end", "EER", "cliques", "bits", "E", "wrong", "expected (95 %)"]

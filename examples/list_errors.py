@@ -86,13 +86,13 @@ class Found:
     settled: list[str] = field(default_factory=list)  # planted names that are, and what speaks
 
     def add(self, made: Spoiled, result: Result) -> None:
-        assert result.seating is not None
+        assert not result.answer.binary
         lists = range(len(made.calls))
-        self.chance.append(result.seating.wrong.chance)
+        self.chance.append(result.answer.wrong.chance)
         self.wrong.append(np.array([m in made.planted for m in lists]))
         other = [made.elsewhere(m) if m in made.planted else 0 for m in lists]
         self.elsewhere.append(np.array(other))
-        self.rate.append(result.seating.rate.value)
+        self.rate.append(result.answer.rate.value)
         self.true_rate.append(len(made.planted) / sum(map(len, made.lists)))
         self._settled(made, result)
         rows = {row[0]: row[4] for row in result.misfits if row[1] == "absent"}
@@ -104,9 +104,9 @@ class Found:
                 self.suggested.append(first in there)
 
     def _settled(self, made: Spoiled, result: Result) -> None:
-        assert result.seating is not None
-        people, speaker = result.conversations, result.seating.speaker()
-        for side, decision in enumerate(decisions(result.seating, result.usable)):
+        assert not result.answer.binary
+        people, speaker = result.conversations, result.answer.speaker()
+        for side, decision in enumerate(decisions(result.answer, result.usable)):
             m = int(people.sides.conversation[side])
             if decision != SETTLED or m not in made.planted or speaker[side] < 0:
                 continue
@@ -171,7 +171,7 @@ def lists_right(setting: Setting, seeds: range) -> None:
             row, n = found.resolvable, found.resolvable.cliques
             bits = row.cross_entropy_bits or 0.0
             sums[k] += [n, row.clique_errors, n * bits, n * (bits if whole is None else whole)]
-            estimate = result.seating.rate.value if result.seating else 0.0
+            estimate = result.answer.rate.value if result.answer else 0.0
             rows.append((seed, rate, n, row.clique_errors, number(bits, 4), number(whole, 4)))
             rows[-1] += (f"{estimate:.5f}", found.seats.lists.errors if found.seats else "-")
         print(*rows[-2:], sep="\n", flush=True)
@@ -224,7 +224,7 @@ def whole_call(setting: Setting, seeds: range) -> None:
     for seed in seeds:
         made = spoiled.both_outside(setting.half, np.random.default_rng([seed, ord("e")]))
         result = setting.link(made)
-        stated.append(float(result.seating.wrong.chance[-1]))
+        stated.append(float(result.answer.wrong.chance[-1]))
         hits += any(row[0] == made.calls[-1].name for row in result.misfits)
     text(
         f"e. A call of two strangers: told {hits} of {len(seeds)} times, more probably wrong than "

@@ -77,7 +77,7 @@ def main() -> None:
             itself = without_folds(data, first, same, name)
             compared[f"{name}, without folds"] = data.calibrated(itself, "lr")
         for name, one in compared.items():
-            found.setdefault(name, []).append((one.posterior.exchanged, data.truth))
+            found.setdefault(name, []).append((one.answer.bits.exchanged, data.truth))
     rows = []
     for name, runs in found.items():
         chance, truth = (np.concatenate(values) for values in zip(*runs, strict=True))

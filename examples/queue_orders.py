@@ -68,11 +68,11 @@ class Listener:
         self.at_first = Board(self.cliques.label, self.cliques.size)
         whole = self._solved(evidence, np.arange(len(truth)))
         self.at_first.take(np.arange(len(self.calls)), whole)
-        self.best = whole.posterior.best
+        self.best = whole.answer.bits.best
 
     def _solved(self, evidence: Evidence, calls: np.ndarray) -> Part:
         usable = np.ones(2 * len(calls), bool)
-        return solved(evidence, calls, usable, rate=None, how=Options())
+        return solved(evidence, calls, usable, rate=0.0, how=Options())
 
     def hear_all(self, order: str, seed: int) -> Heard:
         board, best = deepcopy(self.at_first), self.best.copy()
@@ -93,7 +93,7 @@ class Listener:
             evidence = with_heard(part_of(self.evidence, self.calls[k]), heard[k])
             part = self._solved(evidence, self.calls[k])
             board.take(np.array([k]), part)
-            best[self.calls[k]] = part.posterior.best
+            best[self.calls[k]] = part.answer.bits.best
             count[int(self.cliques.resolvable[k])] += 1
         wrong = int(((best != self.truth) & ~decided).sum())
         alike = [len(heard[k]) for k in np.flatnonzero(~self.cliques.resolvable)]

@@ -73,8 +73,8 @@ def measured(found: Result, truth: list[list[int]]) -> np.ndarray:
 def _chance(found: Result, m: int, track: int, name: str) -> float:
     """That somebody is on a track."""
     table = found.conversations
-    if found.seating is not None:
-        return found.seating.chance_of(m, track, table.speakers.index(name))
+    if not found.answer.binary:
+        return found.answer.chance_of(m, track, table.speakers.index(name))
     other = float(found.posterior.exchanged[m])
     return other if table.names(m).index(name) != track else 1.0 - other
 

@@ -22,10 +22,10 @@ from spklink.database.cliques import find_cliques
 from spklink.database.conversations import read_conversations
 from spklink.database.frequent import chosen_frequent
 from spklink.database.links import find_links, needed_sides
+from spklink.posterior.answer import seat
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
-from spklink.posterior.seating import seat
-from spklink.posterior.summed import loosened_seats
+from spklink.posterior.summed import loosened
 from spklink.recognizers.sums import Comparison, SideLine, pair_ratios
 from spklink.scores.needed import no_side_scores
 from spklink.tables import read_table
@@ -203,9 +203,9 @@ def by_sums(table, vectors, seconds, most, line, rate, budget):
     settled = settled.finished(llr, line)
     table = replace(table, sums=settled.sums)
     summed = replace(spoken, table=table)
-    solved = settled.solution
+    solved = settled.answer
     slack = certify_seats(summed, line, weight, solved, budget)
-    return solved, loosened_seats(solved, slack), how
+    return solved, loosened(solved, slack), how
 
 
 def ratios(table, links, how, line, seconds):

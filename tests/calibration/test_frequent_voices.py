@@ -77,8 +77,8 @@ def by_sums(table, vectors, most, weight, *, seconds=60.0):
     found = settling.finished(llr, LINE)
     summed = replace(voices, table=replace(table, sums=found.sums))
     piece = listed_pieces(table, links).label.astype(np.int64)
-    slack = certify(summed, LINE, weight, found.solution, piece, seconds)
-    return found, loosened(found.solution, slack), how
+    slack = certify(summed, LINE, weight, found.answer, piece, seconds)
+    return found, loosened(found.answer, slack).bits, how
 
 
 @st.composite
@@ -131,7 +131,7 @@ def test_the_mirror_image_of_two_people_is_found_as_one_of_two():
     """Two frequent people who only talk to each other: their conversations hang together."""
     table, vectors, truth = made([("a", "b")] * 30, 1.5, 3)
     settled, _, _ = by_sums(table, vectors, 5, Weight())
-    same = settled.solution.best == truth
+    same = settled.answer.bits.best == truth
     assert same.mean() in (0.0, 1.0) or min(same.mean(), 1 - same.mean()) < 0.1
 
 
@@ -250,9 +250,9 @@ def test_results_are_read_back_as_they_were(few_listed, tmp_path):
         again.posterior.exchanged_low, found.posterior.exchanged_low, atol=1e-9
     )
     assert list(again.posterior.certainty) == list(found.posterior.certainty)
-    assert again.seating is not None
-    assert again.seating.certainty == found.seating.certainty
-    np.testing.assert_allclose(again.seating.beliefs.low, found.seating.beliefs.low, atol=1e-9)
+    assert not again.answer.binary
+    assert again.answer.certainty == found.answer.certainty
+    np.testing.assert_allclose(again.answer.beliefs.low, found.answer.beliefs.low, atol=1e-9)
     (tmp_path / "out" / "sums.npz").write_bytes(b"no arrays")
     with pytest.raises(SpklinkError, match=r"sums\.npz"):
         spklink.load(tmp_path / "out")
@@ -276,11 +276,11 @@ def test_unknown_clients_are_no_obstacle(few_listed):
         row["participants"] = row["participants"].split(";")[0] + ";?"
     found = spklink.link(rows, embeddings=vectors, unlisted="keep")
     agent = np.char.startswith(np.array(table.speakers)[table.people].astype(str), "agent")
-    side = found.seating.confidence
+    side = found.answer.confidence
     on_first = truth == 0
     right = 0
     for m in range(0, len(table), 2):
-        entry = found.seating.entry[2 * m + (0 if on_first[m] == agent[2 * m] else 1)]
+        entry = found.answer.entry[2 * m + (0 if on_first[m] == agent[2 * m] else 1)]
         right += entry >= 0 and found.conversations.names(m)[0].startswith("agent")
     assert right / len(range(0, len(table), 2)) > 0.9
     assert len(side.low) == 2 * len(table)

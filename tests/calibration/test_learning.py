@@ -214,7 +214,7 @@ def test_a_given_calibration_is_used_as_it_is(tmp_path):
     found = calibrated(made.conversations, pairs, Choice(path))
     assert np.array_equal(found.llr, 2.0 * made.llr + 0.5)
     plain = calibrated(made.conversations, pairs, Choice("none"))
-    assert np.array_equal(plain.posterior.exchanged, posterior(made.llr).exchanged)
+    assert np.array_equal(plain.answer.bits.exchanged, posterior(made.llr).exchanged)
 
 
 def test_the_weight_is_learned_where_known_channels_tell():

@@ -195,7 +195,7 @@ def test_odds_of_an_exchange_are_those_of_bits(value, odds):
     cue = [{"conversation": name, "log_odds": str(odds)} for name in ("c0", "c3")]
     found = spklink.assign(TABLE, scores(value), cue=cue, list_errors=1e-5)
     np.testing.assert_allclose(
-        exchange_odds(found.seating), odds_of(found.posterior), atol=0.05, rtol=0.02
+        exchange_odds(found.answer), odds_of(found.posterior), atol=0.05, rtol=0.02
     )
 
 
@@ -220,7 +220,7 @@ def test_cues_and_people_on_two_tracks():
     plain = read_conversations(TABLE)
     rows = [{"conversation": "c3", "log_odds": "6"}]
     found = spklink.assign(TABLE, scores(4.0), cue=rows, split_speakers=0.05)
-    assert found.seating is not None
+    assert not found.answer.binary
     chance = {row[:3]: float(row[3]) for row in found.assignments()}
     assert chance["c3", 1, "d"] > 0.9
     assert from_odds(plain, np.zeros(5)).shape == nothing(plain).shape

@@ -17,8 +17,8 @@ from spklink import Weight
 from spklink.database.cliques import find_cliques
 from spklink.database.labels import read_key
 from spklink.measures.seats import area, evaluate_seats, measure_chances
+from spklink.posterior.answer import STRANGER, seat
 from spklink.posterior.seat_truth import UNSAID, score_seats, seat_truth
-from spklink.posterior.seating import STRANGER, seat
 
 
 def all_states(calls, score, rate):
@@ -83,8 +83,8 @@ def test_cross_entropy_is_minus_log_probability_of_the_keyed_tracks(seed, rate, 
     listed = [row for row in rows if not row["speaker"].startswith("stranger")]
     if not listed:  # a key of which nobody is listed anywhere is refused
         return
-    seating = seat(table, find_cliques(table), links, llr, weight=Weight(), rate=rate)
-    found = score_seats(seating, seat_truth(seating, read_key(rows, table)))
+    answer = seat(table, find_cliques(table), links, llr, weight=Weight(), rate=rate)
+    found = score_seats(answer, seat_truth(answer, read_key(rows, table)))
     chance = sum(exp(value) for states, value in terms if agrees(states, truth, calls, kept))
     np.testing.assert_array_equal(found.cross_low, found.cross_high)
     assert found.cross_low.sum() == pytest.approx(-log2(chance), abs=1e-8)
@@ -114,11 +114,11 @@ def rows_of(*names):
 
 
 def test_a_name_that_is_not_listed_is_someone_else():
-    seating, table = two_calls()
-    truth = seat_truth(seating, read_key(rows_of("ann", "cid", "ann", ""), table))
+    answer, table = two_calls()
+    truth = seat_truth(answer, read_key(rows_of("ann", "cid", "ann", ""), table))
     assert truth.entry.tolist() == [0, STRANGER, 2, UNSAID]
     assert truth.whole.tolist() == [True, False]
-    found = evaluate_seats(seating, read_key(rows_of("ann", "dora", "ann", "cid"), table))
+    found = evaluate_seats(answer, read_key(rows_of("ann", "dora", "ann", "cid"), table))
     assert (found.lists.count, found.lists.observed) == (2, 1)
     assert (found.presence.count, found.presence.observed) == (4, 3)
     assert (found.tracks.tracks, found.tracks.wrong_named) == (4, 1)
@@ -127,18 +127,18 @@ def test_a_name_that_is_not_listed_is_someone_else():
 
 
 def test_unusable_tracks_have_no_name_to_be_wrong():
-    seating, table = two_calls()
+    answer, table = two_calls()
     key = read_key(rows_of("ann", "dora", "ann", "cid"), table)
-    found = evaluate_seats(seating, key, usable=np.array([True, False, True, True]))
+    found = evaluate_seats(answer, key, usable=np.array([True, False, True, True]))
     assert (found.tracks.tracks, found.tracks.wrong_named, found.tracks.unusable) == (3, 0, 1)
 
 
 def test_an_absence_is_impossible_where_lists_are_gospel():
-    seating, table = two_calls(rate=0.0)
+    answer, table = two_calls(rate=0.0)
     key = read_key(rows_of("ann", "dora", "ann", "cid"), table)
-    found = evaluate_seats(seating, key)
+    found = evaluate_seats(answer, key)
     assert found.all.cross_entropy_bits is None
-    scores = score_seats(seating, seat_truth(seating, key))
+    scores = score_seats(answer, seat_truth(answer, key))
     assert scores.cross_low.tolist() == [inf]
     assert found.as_json()["all"]["cross_entropy_bits"] is None
 

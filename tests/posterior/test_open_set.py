@@ -14,9 +14,9 @@ from spklink.database.candidates import Candidates, read_candidates, with_candid
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import read_conversations
 from spklink.database.links import find_links
+from spklink.posterior.answer import seat
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.open_set import Voices, gathered, given_rate, identify, means
-from spklink.posterior.seating import seat
 from spklink.tables import Content, csv_bytes
 
 VALUES = arrays(np.float64, (6, 4), elements=st.floats(-30, 30))

@@ -14,10 +14,10 @@ from spklink.database.conversations import with_splits
 from spklink.database.labels import read_key, read_known
 from spklink.database.links import find_links, needed_sides
 from spklink.errors import SpklinkError
+from spklink.posterior.answer import said_about, seat
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
 from spklink.posterior.seat_truth import score_seats, seat_truth
-from spklink.posterior.seating import said_about, seat
 from spklink.posterior.states.certified import certified
 from spklink.posterior.states.copies import Split, doubled
 from spklink.posterior.states.exactly import solve_pieces

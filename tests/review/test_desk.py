@@ -65,7 +65,7 @@ def exchanged(desk) -> np.ndarray:
     found = np.full(len(desk.table), np.nan)
     for k in range(len(desk.cliques)):
         part = desk.part(k)
-        found[part.calls] = part.posterior.exchanged
+        found[part.calls] = part.answer.bits.exchanged
     return found
 
 
@@ -147,7 +147,7 @@ def test_two_people_of_always_the_same_calls_need_one_listen(desk, made):
         low, high = desk.board.listens[:, k]
         calls = desk.cliques.members(k)
         m = int(calls[0])
-        posterior = desk.part(k).posterior
+        posterior = desk.part(k).answer.bits
         linked = posterior.relative_probability()[0][0] > 0.999
         if linked:
             assert low == high == pytest.approx(1.0, abs=0.01)
@@ -212,7 +212,7 @@ def test_someone_else_says_nothing_about_anybody(desk):
         for j, bit in enumerate(x):
             chance[j, bit] += np.exp(value)
     wanted = chance[:, 1] / chance.sum(axis=1)
-    assert desk.part(k).posterior.exchanged == pytest.approx(wanted, abs=1e-9)
+    assert desk.part(k).answer.bits.exchanged == pytest.approx(wanted, abs=1e-9)
     assert desk.view(m).tracks[1].name == "*"
     assert desk.view(m).tracks[1].origin == "heard"
 
@@ -225,11 +225,11 @@ def test_what_was_heard_is_so_where_lists_may_be_wrong(doubtful, tmp_path):
     assert before.tracks[0].probability < 1.0
     hear(desk, m, ("*", None))
     part = desk.part(k)
-    assert part.seating.stranger.chance[0] == pytest.approx(1.0)
+    assert part.answer.stranger.chance[0] == pytest.approx(1.0)
     assert desk.view(m).tracks[0].origin == "heard"
     hear(desk, m, tuple(reversed(desk.table.names(m))))
     assert part is not desk.part(k)
-    assert desk.part(k).seating.chance_of(0, 0, desk.table.people[desk.table.listing.of(m)][1]) == (
+    assert desk.part(k).answer.chance_of(0, 0, desk.table.people[desk.table.listing.of(m)][1]) == (
         pytest.approx(1.0)
     )
     desk.undo(reviewer="anna", request="1")

@@ -144,13 +144,13 @@ def test_what_is_kept_is_what_would_be_solved(world, out, tmp_path):
     assert max(abs(a[key][1] - b[key][1]) for key in a) < 1e-6
     assert np.allclose(one.posterior.entropy_bits, two.posterior.entropy_bits, atol=1e-6)
     assert np.allclose(one.posterior.both_exchanged, two.posterior.both_exchanged, atol=1e-6)
-    assert one.seating is not None
-    assert two.seating is not None
+    assert not one.answer.binary
+    assert not two.answer.binary
     for name in ("presence", "wrong", "stranger"):
-        these, those = getattr(one.seating, name), getattr(two.seating, name)
+        these, those = getattr(one.answer, name), getattr(two.answer, name)
         assert np.allclose(these.chance, those.chance, atol=1e-6)
-    assert np.allclose(one.seating.log_evidence, two.seating.log_evidence, atol=1e-6)
-    assert one.seating.certainty == two.seating.certainty
+    assert np.allclose(one.answer.log_evidence, two.answer.log_evidence, atol=1e-6)
+    assert one.answer.certainty == two.answer.certainty
 
 
 def test_rows_in_another_order(world, out):

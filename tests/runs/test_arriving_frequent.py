@@ -294,14 +294,14 @@ def test_lists_that_may_be_wrong(centre, tmp_path):
     out = tmp_path / "out"
     centre.link(range(CALLS), out, list_errors=0.01)
     found = centre.link(range(CALLS + NEW), out, list_errors=0.01)
-    assert found.seating is not None
+    assert not found.answer.binary
     assert found.model is not None
     assert found.model["new"] == NEW
     before = content(out)
     centre.link(range(CALLS + NEW), out, list_errors=0.01)
     assert content(out) == before
     anew = centre.link(range(CALLS + NEW), tmp_path / "fresh", list_errors=0.01)
-    assert np.abs(anew.seating.presence.chance - found.seating.presence.chance).mean() < 0.01
+    assert np.abs(anew.answer.presence.chance - found.answer.presence.chance).mean() < 0.01
 
 
 def test_settled_sums_are_those_of_their_probabilities(centre, out, monkeypatch):

@@ -18,7 +18,7 @@ def test_what_is_loaded_is_what_was_saved(how, tmp_path):
     result = spklink.assign(made.table(), made.scores(), tmp_path, list_errors="auto")
     again = spklink.load(tmp_path)
     assert rows_of(again) == rows_of(result)
-    assert again.seating.rate == result.seating.rate
+    assert again.answer.rate == result.answer.rate
     assert again.misfits == [list(row) for row in result.misfits]
 
 
@@ -38,7 +38,7 @@ def test_claims_about_meetings(meetings):
     exchanged = [(*right[0][:2], right[1][2]), (*right[1][:2], right[0][2])]
     for said, expected in ((right, []), (exchanged, [table.ids[0]])):
         rows = [dict(zip(("conversation", "channel", "speaker"), row, strict=True)) for row in said]
-        found = suspects_of(table, None, result.seating, read_claims(rows, table))
+        found = suspects_of(result.answer, read_claims(rows, table))
         assert [row[0] for row in found] == expected
         if expected:
             assert found[0][2].split(";") == [right[1][2], right[0][2], "?"]
@@ -50,7 +50,7 @@ def test_claims_about_wrong_lists_are_the_same_everywhere(tmp_path):
     made = spklink.simulate(shape="cgn", eer=3.0, seed=4)
     result = spklink.assign(made.table(), made.scores(), list_errors=0.05)
     claims = read_claims(made.key(), result.conversations)
-    found = suspects_of(result.conversations, result.posterior, result.seating, claims)
-    wrong, worse = result.seating.against(claims.bits)
+    found = suspects_of(result.answer, claims)
+    wrong, worse = result.answer.against(claims.bits)
     assert len(found) == int(((wrong > 0.5 + 1e-9) & worse).sum())
     assert all(float(row[1]) > 0.5 for row in found)

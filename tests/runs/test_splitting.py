@@ -39,8 +39,8 @@ def test_whoever_is_split_is_named_twice_and_there_once(made, tmp_path):
         measured.resolvable.cross_entropy_bits < 0.5
     )
     again = load(tmp_path / "out")
-    assert again.seating.split is not None
-    assert (again.seating.entry == found.seating.entry).all()
+    assert again.answer.split is not None
+    assert (again.answer.entry == found.answer.entry).all()
 
 
 def test_without_the_option_nobody_is(made, tmp_path):
@@ -60,5 +60,5 @@ def test_calls_of_two_may_be_asked_about_too(tmp_path):
         split_speakers=0.05,
         calibration="labelfree",
     )
-    assert found.solution is None
+    assert not found.answer.binary
     assert evaluate(found, tmp_path / "key.csv").seats.tracks.wrong_settled == 0

@@ -17,8 +17,8 @@ from peaked_seats import peaked_case
 from random_seats import as_table, random_case
 from spklink.database.cliques import find_cliques
 from spklink.database.conversations import with_splits
+from spklink.posterior.answer import STRANGER, seat
 from spklink.posterior.likelihood import Weight
-from spklink.posterior.seating import STRANGER, seat
 from spklink.posterior.states.alternatives import alternatives
 from spklink.runs.assign import assign
 from spklink.runs.evidence import Evidence
@@ -82,9 +82,9 @@ def test_strength_is_the_change_of_the_odds_of_two_people_on_a_track(split, seed
         after, before = (plain_splits.solve(made, one, rate, split) for one in (score, none))
     else:
         after, before = (plain_seats.solve(made, one, rate) for one in (score, none))
-    seating = seat(table, find_cliques(table), links, llr, weight=WEIGHT, rate=rate)
-    weighed = weigh(Evidence(table, links, Scores(llr), WEIGHT), None, seating)
-    said, against = seating.speaker(), weighed.against
+    answer = seat(table, find_cliques(table), links, llr, weight=WEIGHT, rate=rate)
+    weighed = weigh(Evidence(table, links, Scores(llr), WEIGHT), answer)
+    said, against = answer.speaker(), weighed.against
     for m, side in enumerate(weighed.side.tolist()):
         if not weighed.possible[m]:
             continue
@@ -131,12 +131,12 @@ KNOWN = [{"conversation": "c3", "channel": "1", "speaker": "a"}]
 @pytest.mark.parametrize("known", [None, KNOWN])
 def test_pieces_are_the_cost_of_a_change_and_add_up_to_the_odds(tmp_path, lists, known):
     found = assign(TABLE, score, tmp_path, list_errors=lists, known=known, cue=CUE)
-    weighed = weigh(found.evidence, found.solution, found.seating)
+    weighed = weigh(found.evidence, found.answer)
     table = found.conversations
     assert (weighed.links < 0.0).any()  # something speaks against it, too
     with (tmp_path / "assignments.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    if found.seating is None:  # the cue is for as listed, and as listed is what is said
+    if found.answer.binary:  # the cue is for as listed, and as listed is what is said
         assert weighed.cues["turns"][0] == pytest.approx(-1.5 / LN10, abs=1e-9)
     for m in range(len(table)):
         if weighed.given[m]:
@@ -146,15 +146,15 @@ def test_pieces_are_the_cost_of_a_change_and_add_up_to_the_odds(tmp_path, lists,
         assert weighed.total[m] == pytest.approx(np.log10(p / (1.0 - p)), abs=1e-6)
         rest = weighed.doubt[m] + weighed.others[m]
         assert told(weighed, m) + rest == pytest.approx(weighed.total[m], abs=1e-9)
-        if found.seating is not None:
-            seats, place = found.seating.seats, found.seating.beliefs.place
+        if not found.answer.binary:
+            seats, place = found.answer.seats, found.answer.beliefs.place
             chosen, own = place.copy(), table.sides.of(m)
             chosen[table.listing.of(m)] = places_of(table, m, weighed.against[own])
             alone = without_evidence(seats, table)
             cost = [(one.value(place) - one.value(chosen)) / LN10 for one in (seats, alone)]
             heard = told(weighed, m) - weighed.before[m]
             assert heard == pytest.approx(cost[0] - cost[1], abs=1e-9)
-            check_strength(found.seating, weighed, m)
+            check_strength(found.answer, weighed, m)
         else:
             assert told(weighed, m) == pytest.approx(cost_of_exchange(found, m), abs=1e-9)
 
@@ -172,19 +172,19 @@ def without_evidence(seats, table):
     return replace(seats, seat=seat, first=none, second=none, offset=none, weight=np.zeros(0))
 
 
-def check_strength(seating, weighed, m):
+def check_strength(answer, weighed, m):
     """The change of the odds of two people on a track, from all states of the clique."""
-    table, seats = seating.table, seating.seats
-    members = np.flatnonzero(seating.cliques.label == seating.cliques.label[m])
+    table, seats = answer.table, answer.seats
+    members = np.flatnonzero(answer.cliques.label == answer.cliques.label[m])
     states = [
         list(every_state(len(table.people[table.listing.of(i)]), int(table.sides.counts[i])))
         for i in members
     ]
     side = int(weighed.side[m])
     track = side - int(table.sides.start[m])
-    both = int(seating.speaker()[side]), int(weighed.against[side])
+    both = int(answer.speaker()[side]), int(weighed.against[side])
     sums = np.zeros((2, 2))
-    place, top = seating.beliefs.place.copy(), None
+    place, top = answer.beliefs.place.copy(), None
     models = seats, without_evidence(seats, table)
     for combination in product(*states):
         for i, state in zip(members, combination, strict=True):
@@ -217,7 +217,7 @@ def test_no_voice_tells_an_unresolvable_call(tmp_path):
     found = assign(
         TABLE[-1:] * 1 + [{"conversation": "c5", "participants": "e;f"}], twins, tmp_path
     )
-    weighed = weigh(found.evidence, found.solution, found.seating)
+    weighed = weigh(found.evidence, found.answer)
     assert weighed.links.max() > 1.0
     assert weighed.total == pytest.approx([0.0, 0.0], abs=1e-9)
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from spklink import assign, simulate, written_columns
 from spklink.database.cliques import inseparable
 from spklink.measures.evaluation import configurations
-from spklink.posterior.seating import STRANGER
+from spklink.posterior.answer import STRANGER
 from spklink.runs.rows import (
     ASSIGNMENTS,
     CLIQUES,
     PRESENCE,
+    assignment_columns,
     clique_columns,
     presence_columns,
-    seat_columns,
 )
 from spklink.shown import Probability
 from spklink.tables import probability_text, write_csv
@@ -89,28 +89,28 @@ def assignments(result):
             )
 
 
-def seats(seating, given, usable):
-    table, label = seating.table, seating.cliques.label
+def seats(answer, given, usable):
+    table, label = answer.table, answer.cliques.label
     twins = set(table.listing.conversation[inseparable(table)].tolist())
     for side, (m, track) in enumerate(
         zip(table.sides.conversation.tolist(), table.sides.position.tolist(), strict=True)
     ):
-        who = seating.speaker()[side]
+        who = answer.speaker()[side]
         if not usable[side]:
             decision = "unusable"
-        elif seating.wrong.chance[m] > 0.5:
+        elif answer.wrong.chance[m] > 0.5:
             decision = "misfit"
-        elif seating.settled()[side]:
+        elif answer.settled()[side]:
             decision = "settled"
         else:
-            apart = m in twins or not seating.cliques.resolvable[label[m]]
+            apart = m in twins or not answer.cliques.resolvable[label[m]]
             decision = "unresolvable" if apart else "open"
-        ends = (seating.confidence.chance, seating.confidence.low, seating.confidence.high)
+        ends = (answer.confidence.chance, answer.confidence.low, answer.confidence.high)
         chance, low, high = (probability_text(one[side]) for one in ends)
         name = "*" if who == STRANGER else table.speakers[who]
         yield (
             *(table.ids[m], track + 1, name if usable[side] else "", chance, int(label[m]) + 1),
-            *(low, high, seating.certainty[int(label[m])]),
+            *(low, high, answer.certainty[int(label[m])]),
             *("given" if given[m] else "inferred", decision),
         )
 
@@ -151,12 +151,12 @@ def test_answers_in_full_are_written_as_before(tmp_path):
     ]
     rng = np.random.default_rng(5)
     result = assign(rows, lambda one, two: float(rng.normal()), calibration="none")
-    seating = result.seating
+    answer = result.answer
     given = rng.random(len(rows)) < 0.5
-    usable = rng.random(len(seating.table.sides)) < 0.8
-    found = list(rows_of(seat_columns(seating, given, usable)))
-    assert found == list(seats(seating, given, usable))
-    table, presence = seating.table, seating.presence
+    usable = rng.random(len(answer.table.sides)) < 0.8
+    found = list(rows_of(assignment_columns(answer, given, usable)))
+    assert found == list(seats(answer, given, usable))
+    table, presence = answer.table, answer.presence
     expected = [
         (
             *(table.ids[m], table.speakers[table.people[e]]),
@@ -165,5 +165,5 @@ def test_answers_in_full_are_written_as_before(tmp_path):
         )
         for e, m in enumerate(table.listing.conversation.tolist())
     ]
-    assert list(rows_of(presence_columns(seating))) == expected
+    assert list(rows_of(presence_columns(answer))) == expected
     assert len(PRESENCE) == len(expected[0])

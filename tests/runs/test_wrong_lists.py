@@ -12,7 +12,7 @@ import spklink
 from spklink.calibration.choice import calibrated
 from spklink.cli import measures
 from spklink.database.sides import speakers_on
-from spklink.posterior.seating import seat
+from spklink.posterior.answer import seat
 from spklink.runs.names import sides_of
 from spklink.worlds.scorers import WORLDS
 from spklink.worlds.simulate import simulate
@@ -54,7 +54,7 @@ def test_calibration_and_rate_are_those_of_right_lists(spoiled, linked):
     assert believed.calibration["scale"] < 0.75
     assert 0.8 < linked.calibration["scale"] < 1.7
     assert abs(linked.calibration["offset"]) < 1.5
-    rate = linked.seating.rate
+    rate = linked.answer.rate
     assert rate.low < len(wrong) / (2 * len(rows)) < rate.high
     assert 0.03 < rate.value < 0.08
 
@@ -107,9 +107,9 @@ def test_a_group_in_which_nobody_is_named():
     table = spklink.read_conversations(rows)
     links = spklink.find_links(table)
     cliques = spklink.find_cliques(table)
-    seating = seat(table, cliques, links, np.zeros(0), weight=spklink.Weight(), rate=0.01)
-    assert seating.confidence.chance.max() < 0.5  # three people, two tracks, no voice to go by
-    assert sides_of(seating, 0) == {}
+    answer = seat(table, cliques, links, np.zeros(0), weight=spklink.Weight(), rate=0.01)
+    assert answer.confidence.chance.max() < 0.5  # three people, two tracks, no voice to go by
+    assert sides_of(answer, 0) == {}
 
 
 def test_the_screen_shows_both_given_right_lists_and_with_nothing_given(spoiled, linked, capsys):

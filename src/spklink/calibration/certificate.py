@@ -34,9 +34,9 @@ from spklink.calibration.norms import by_norms, cost_by_norms
 from spklink.calibration.place_odds import place_odds
 from spklink.calibration.spread import WHOLE, Spread, Voice, by_pairs, cost_by_pairs
 from spklink.database.sides import odds_of_seats, track_of
+from spklink.posterior.answer import Answer
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating
 from spklink.posterior.summed import Slack, unknown_slack
 from spklink.recognizers.sums import SideLine
 from spklink.threads import in_order, one_blas_thread
@@ -104,13 +104,14 @@ def certify(
     voices: FrequentVoices,
     curve: Calibration,
     weight: Weight,
-    posterior: Posterior,
+    answer: Answer,
     piece: Ints,
     seconds: float,
     before: Before | None = None,
 ) -> Slack:
-    """The slack of a posterior of bits; `piece` (M,) are conversations that listed links hold
+    """The slack of a binary answer; `piece` (M,) are conversations that listed links hold
     together. `before` knows spreads that an earlier run made."""
+    posterior = answer.bits
     table, best = voices.table, posterior.best
     calls = _calls(voices)
     position = table.listing.position_of(voices.frequent.entry).astype(np.int8)
@@ -133,13 +134,13 @@ def certify_seats(
     voices: FrequentVoices,
     curve: Calibration,
     weight: Weight,
-    seating: Seating,
+    answer: Answer,
     seconds: float,
     before: Before | None = None,
 ) -> Slack:
     """The slack of the answer in full."""
-    table, place = voices.table, seating.beliefs.place
-    if seating.split is not None:  # people may be on two tracks, which is not proved
+    table, place = voices.table, answer.beliefs.place
+    if answer.split is not None:  # people may be on two tracks, which is not proved
         return nothing_proved(voices)
     entries = voices.frequent.entry
     spreads = _spreads(voices, curve, weight, place[entries], seconds, before, nowhere=True)
@@ -148,9 +149,9 @@ def certify_seats(
     gap = _at_best(voices, spreads) - table.sums
     alone = np.zeros(len(table.people))
     alone[entries] = np.concatenate([one.row for one in spreads])
-    log_odds = place_odds(seating.seats, place, gap, alone, entries)
+    log_odds = place_odds(answer.seats, place, gap, alone, entries)
     moved = added(table.listing.conversation, _ranges(voices, gap), len(table))
-    return _slack(voices, spreads, log_odds, moved, seating.beliefs.piece, closed=CLOSED)
+    return _slack(voices, spreads, log_odds, moved, answer.beliefs.piece, closed=CLOSED)
 
 
 def nothing_proved(voices: FrequentVoices) -> Slack:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from spklink.calibration.fitting import TooLittleError, stated_default, supervis
 from spklink.calibration.frequent import FrequentVoices, refuse_bent
 from spklink.calibration.label_free import (
     LabelFree,
-    Solution,
     Solve,
     label_free,
     what_is_missing,
@@ -35,10 +34,11 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import needed_sides
 from spklink.errors import SpklinkError
+from spklink.posterior.answer import Answer, answer_of_bits, certain_calls, said_about, seat
 from spklink.posterior.likelihood import Weight, build_model, combine_prior
 from spklink.posterior.list_errors import next_rate
-from spklink.posterior.posterior import Options, Posterior, Tell, solve
-from spklink.posterior.seating import certain_calls, said_about, seat
+from spklink.posterior.posterior import Options, Tell, solve
+from spklink.posterior.states.seats import build_seats
 from spklink.scores.needed import SideScores
 from spklink.tables import read_table
 
@@ -131,9 +131,9 @@ def _as_read(saved: Saved | None) -> Saved | None:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A posterior, the calibration behind it, and how that came about."""
+    """An answer, the calibration behind it, and how that came about."""
 
-    posterior: Solution  # a Seating where conversations have more than two states
+    answer: Answer
     calibration: Calibration
     weight: Weight
     llr: Floats  # (P,)
@@ -178,7 +178,7 @@ def calibrated(
         solver = cache(lambda rule: Settling(problem, rule))
     rule = weight or choice.rule()
 
-    def finished(line: Calibration, rule: Weight, found: Solution | None = None) -> Calibrated:
+    def finished(line: Calibration, rule: Weight, found: Answer | None = None) -> Calibrated:
         return _finished(pairs, line, rule, solver(rule), found)
 
     if choice.source != LABELFREE:
@@ -196,7 +196,7 @@ def calibrated(
                 better = _known_rule(conversations, pairs, llr, known, options)
             if better is not None:
                 rule, learned = better, _learn(pairs, solver(better), choice, tell)
-            done = finished(learned.calibration, rule, learned.posterior)
+            done = finished(learned.calibration, rule, cast(Answer, learned.posterior))
             return replace(done, learned=learned, note=_doubts(learned, missing))
         except TooLittleError as error:
             missing = str(error)
@@ -226,7 +226,7 @@ def _solver(
         best: NDArray[np.int64] | None = None
         now = rate
 
-        def posterior(llr: Floats, curve: Calibration) -> Solution:
+        def answered(llr: Floats, curve: Calibration) -> Answer:
             nonlocal best, now
             found = seat(
                 *(conversations, cliques, pairs.links, llr),
@@ -242,25 +242,28 @@ def _solver(
                 now = next_rate(1.0 - found.presence.chance[~conversations.possible])
             return found
 
-        return posterior
+        return answered
 
     return with_weight
 
 
 def _of_bits(
     conversations: Conversations, pairs: Pairs, known: Labels | None, options: Options | None
-) -> Callable[[Weight], Callable[[Floats, Calibration | None], Posterior]]:
+) -> Callable[[Weight], Callable[[Floats, Calibration | None], Answer]]:
     prior = combine_prior(conversations, known)
     cliques = find_cliques(conversations, prior.clamped >= 0)
+    states = partial(build_seats, conversations, pairs.links, said=said_about(conversations, known))
 
-    def with_weight(weight: Weight) -> Callable[[Floats, Calibration | None], Posterior]:
-        def posterior(llr: Floats, curve: Calibration | None = None) -> Posterior:
+    def with_weight(weight: Weight) -> Callable[[Floats, Calibration | None], Answer]:
+        def answered(llr: Floats, curve: Calibration | None = None) -> Answer:
             model = build_model(
                 conversations, cliques, pairs.links, llr, weight=weight, prior=prior
             )
-            return solve(model, options=options)
+            found = solve(model, options=options)
+            seats = cache(partial(states, llr, weight=weight))
+            return answer_of_bits(conversations, cliques, found, seats)
 
-        return posterior
+        return answered
 
     return with_weight
 
@@ -289,7 +292,7 @@ def _known_rule(
     if known is None:
         return None
     solver = _of_bits(conversations, pairs, None, options)
-    return learn_weight(lambda rule: solver(rule)(llr, None), known.bits, options)
+    return learn_weight(lambda rule: solver(rule)(llr, None).bits, known.bits, options)
 
 
 def _given(choice: Choice) -> Calibration:
@@ -344,15 +347,15 @@ def _doubts(learned: LabelFree, missing: str) -> str:
 
 
 def _finished(
-    pairs: Pairs, line: Calibration, weight: Weight, solver: Solve, found: Solution | None
+    pairs: Pairs, line: Calibration, weight: Weight, solver: Solve, found: Answer | None
 ) -> Calibrated:
-    """Everything together; the posterior is the one that learning ended with, where it is."""
+    """Everything together; the answer is the one that learning ended with, where it is."""
     others, llr = pairs.calibrated_non_targets(line), pairs.calibrated(line)
     if isinstance(solver, Settling):
         one = solver.finished(llr, line)
-        known = Calibrated(one.solution, line, weight, llr, others, sums=one.sums)
+        known = Calibrated(one.answer, line, weight, llr, others, sums=one.sums)
         return replace(known, chance=one.chance, settled_at=solver.problem.rate)
-    return Calibrated(found or solver(llr, line), line, weight, llr, others)
+    return Calibrated(found or cast(Answer, solver(llr, line)), line, weight, llr, others)
 
 
 def learn(

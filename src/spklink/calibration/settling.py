@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +24,10 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
 from spklink.database.sides import chances_of_bits, odds_of_seats, squares
+from spklink.posterior.answer import Answer, answer_of_bits, certain_calls, said_about, seat
 from spklink.posterior.likelihood import Model, Prior, Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, solve
-from spklink.posterior.seating import Seating, certain_calls, said_about, seat
+from spklink.posterior.states.seats import build_seats
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,7 +44,7 @@ QUICK = 0.2  # seconds of a round, predicted: up to that, several starts are tri
 class Settled:
     """A posterior given what frequent voices say, and that."""
 
-    solution: Posterior | Seating
+    answer: Answer
     table: Conversations
     sums: Floats  # (seats,)
     chance: Floats  # (seats,)
@@ -60,7 +62,7 @@ class Settled:
 
     def candidate_probabilities(self, links: Links) -> Floats:
         """(C,) of listed links."""
-        return self.solution.candidate_probabilities(links)
+        return self.answer.candidate_probabilities(links)
 
     def sampled_probabilities(self, links: Links) -> Floats:
         """(C,) of links that were drawn to learn from."""
@@ -113,7 +115,7 @@ class Settling:
             # The first where they tie.
             start = max(tried, key=lambda one: round(one.value / NEAR)).chance
         best = self._settle(llr, curve, start, ROUNDS, SETTLED)
-        return replace(best, solution=self.solver.whole(llr, best.solution, best.sums))
+        return replace(best, answer=self.solver.whole(llr, best.answer, best.sums))
 
     def _settle(
         self, llr: Floats, curve: Calibration, start: Floats, rounds: int, settled: float
@@ -122,25 +124,25 @@ class Settling:
         chance, moved, k = start, np.inf, 0
         while moved > settled and k < rounds:
             sums = voices.gains(curve, self.weight, chance)
-            solution = solver(sums)
-            new = seat_chances(solution)
+            answer = solver(sums)
+            new = seat_chances(answer)
             moved, k = float(np.abs(new - chance).max(initial=0.0)), k + 1
             chance = new if k <= PLAIN else (new + chance) / 2.0  # lest it goes to and fro
-        value = self.solver.value(solution, sums, chance)
+        value = self.solver.value(answer, sums, chance)
         table = self.problem.table
-        return Settled(solution, table, sums, chance, value, moved, voices.predicted)
+        return Settled(answer, table, sums, chance, value, moved, voices.predicted)
 
 
-def seat_chances(solution: Posterior | Seating) -> Floats:
+def seat_chances(answer: Answer) -> Floats:
     """(seats,) how probable it is that each listed person is on each track."""
-    if isinstance(solution, Posterior):
-        return chances_of_bits(solution.exchanged)
-    seats = solution.seats
+    if answer.binary:
+        return chances_of_bits(answer.bits.exchanged)
+    seats = answer.seats
     tracks = seats.layout.tracks[seats.node]
     place = np.ones(int(seats.place_start[-1]), np.bool_)
     place[seats.place_start[1:] - 1] = False
     assert int(tracks.sum()) == int(place.sum())
-    return np.asarray(solution.beliefs.guess[: len(place)][place], np.float64)
+    return np.asarray(answer.beliefs.guess[: len(place)][place], np.float64)
 
 
 class _Bits:
@@ -151,16 +153,21 @@ class _Bits:
         self.prior = combine_prior(problem.table, problem.known)
         self.pieces = listed_pieces(problem.table, problem.pairs.links)
 
-    def of(self, llr: Floats) -> Callable[[Floats], Posterior]:
+    def of(self, llr: Floats) -> Callable[[Floats], Answer]:
         problem = self.problem
         model = build_model(
             *(problem.table, self.pieces, problem.pairs.links, llr),
             weight=self.weight,
             prior=self.prior,
         )
-        return lambda sums: solve(self.with_sums(model, sums), options=problem.options)
 
-    def whole(self, llr: Floats, found: Posterior | Seating, sums: Floats) -> Posterior:
+        def answered(sums: Floats) -> Answer:
+            found = solve(self.with_sums(model, sums), options=problem.options)
+            return self._answer(self.pieces, found, llr, replace(problem.table, sums=sums))
+
+        return answered
+
+    def whole(self, llr: Floats, found: Answer, sums: Floats) -> Answer:
         """The same with cliques as they are, which frequent people hold together too."""
         problem = self.problem
         table = replace(problem.table, sums=sums)
@@ -169,24 +176,30 @@ class _Bits:
         model = build_model(
             *(table, cliques, problem.pairs.links, llr), weight=self.weight, prior=prior
         )
-        return solve(model, options=problem.options)
+        return self._answer(cliques, solve(model, options=problem.options), llr, table)
+
+    def _answer(
+        self, cliques: Cliques, found: Posterior, llr: Floats, table: Conversations
+    ) -> Answer:
+        links, said = self.problem.pairs.links, said_about(table, self.problem.known)
+        seats = cache(partial(build_seats, table, links, llr, weight=self.weight, said=said))
+        return answer_of_bits(table, cliques, found, seats)
 
     def with_sums(self, model: Model, sums: Floats) -> Model:
         odds, clamped = self.prior.log_odds, self.prior.clamped
         odds = np.where(clamped < 0, odds + odds_of_seats(sums), odds)
         return replace(model, prior=Prior(odds, clamped))
 
-    def value(self, solution: Posterior | Seating, sums: Floats, chance: Floats) -> float:
+    def value(self, answer: Answer, sums: Floats, chance: Floats) -> float:
         """That of the mean-field approximation: what each pair of a frequent person says is in the
         gains of both its ends."""
-        assert isinstance(solution, Posterior)
         open_ = self.prior.clamped < 0
         listed = squares(sums)[:, 0, 0] + squares(sums)[:, 1, 1]
         half = 0.5 * (squares(sums) * squares(chance)).sum(axis=(1, 2))
-        with_, without = solution.model.prior.log_odds, self.prior.log_odds
+        with_, without = answer.bits.model.prior.log_odds, self.prior.log_odds
         norm = np.logaddexp(0.0, with_) - np.logaddexp(0.0, without)
         each = np.where(open_, norm + listed - half, half)
-        return float(solution.log_evidence.sum() + each.sum())
+        return float(answer.log_evidence.sum() + each.sum())
 
 
 class _States:
@@ -199,10 +212,10 @@ class _States:
         self.said = said_about(table, known)
         self.best: Ints | None = None
 
-    def of(self, llr: Floats) -> Callable[[Floats], Seating]:
+    def of(self, llr: Floats) -> Callable[[Floats], Answer]:
         problem = self.problem
 
-        def solved(sums: Floats) -> Seating:
+        def solved(sums: Floats) -> Answer:
             found = seat(
                 *(replace(problem.table, sums=sums), self.cliques, problem.pairs.links, llr),
                 weight=self.weight,
@@ -217,10 +230,10 @@ class _States:
 
         return solved
 
-    def whole(self, llr: Floats, found: Posterior | Seating, sums: Floats) -> Posterior | Seating:
+    def whole(self, llr: Floats, found: Answer, sums: Floats) -> Answer:
         return found
 
-    def value(self, solution: Posterior | Seating, sums: Floats, chance: Floats) -> float:
+    def value(self, answer: Answer, sums: Floats, chance: Floats) -> float:
         return float("nan")
 
 

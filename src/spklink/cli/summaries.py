@@ -28,9 +28,9 @@ def assigned(found: Result, out: Path) -> None:
         f"{summary['conversations']} conversations of {summary['speakers']} speakers in "
         f"{summary['cliques']} cliques, the largest of {summary['largest_clique']}"
     )
-    if found.solution is not None:
-        _bits(summary, of_lists=found.seating is not None)
-    if found.seating is not None:
+    if found.conversations.plain:
+        _bits(summary, of_lists=not found.answer.binary)
+    if not found.answer.binary:
         _tracks(summary)
         _named(summary)
         _misfits(found, out)
@@ -103,8 +103,7 @@ def _misfits(found: Result, out: Path) -> None:
     """What the voices say about the lists, and the first few that they contradict."""
     from spklink.runs.sentences import contradicted_sentence, count_misfits, rate_sentence
 
-    assert found.seating is not None
-    text(rate_sentence(found.seating.rate.as_json()))
+    text(rate_sentence(found.answer.rate.as_json()))
     text(contradicted_sentence(count_misfits(found.misfits)))
     for row in found.misfits[:FEW]:
         text(f"  {_misfit(row)}")

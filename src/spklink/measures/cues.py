@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from spklink.arrays import EQUAL
 from spklink.measures.reliability import Reliability, bins_json, reliability
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.seat_truth import UNSAID
-from spklink.posterior.seating import STRANGER, Seating
 
 Ints = NDArray[np.integer]
 Floats = NDArray[np.float64]
@@ -62,16 +62,16 @@ def measure_odds(name: str, odds: Floats, truth: Bits, clique: Ints) -> CueRow:
     )
 
 
-def measure_tracks(name: str, seating: Seating, truth: Ints) -> CueRow:
+def measure_tracks(name: str, answer: Answer, truth: Ints) -> CueRow:
     """From the (sides,) entries of lists that are truly there; STRANGER for somebody else, UNSAID
     where that is not known. Several who are equally probable are right in turn."""
     count = says = cliques = 0
     wrong = expected = bits = left = 0.0
     sure, right = [], []
-    bad, table = set[int](), seating.table
+    bad, table = set[int](), answer.table
     for side in np.flatnonzero(truth != UNSAID).tolist():
         m, track = int(table.sides.conversation[side]), int(table.sides.position[side])
-        chance = _on_track(seating, m, track)
+        chance = _on_track(answer, m, track)
         entry = int(truth[side])
         own = chance[-1] if entry == STRANGER else chance[entry - table.listing.of(m).start]
         top = float(chance.max())
@@ -83,7 +83,7 @@ def measure_tracks(name: str, seating: Seating, truth: Ints) -> CueRow:
         bits -= float(np.log2(max(own, LEAST)))
         left -= float((chance * np.log2(np.maximum(chance, LEAST))).sum())
         if own <= top - EQUAL:
-            bad.add(int(seating.cliques.label[m]))
+            bad.add(int(answer.cliques.label[m]))
         if ties == 1:
             sure.append(top)
             right.append(own > top - EQUAL)
@@ -94,8 +94,8 @@ def measure_tracks(name: str, seating: Seating, truth: Ints) -> CueRow:
     )
 
 
-def _on_track(seating: Seating, m: int, track: int) -> Floats:
+def _on_track(answer: Answer, m: int, track: int) -> Floats:
     """(people + 1,) who is on a track; the last one is someone else."""
-    entries = seating.table.listing.of(m)
-    own = [seating.places(e).chance[track] for e in range(entries.start, entries.stop)]
-    return np.array([*own, seating.stranger.chance[seating.table.sides.start[m] + track]])
+    entries = answer.table.listing.of(m)
+    own = [answer.places(e).chance[track] for e in range(entries.start, entries.stop)]
+    return np.array([*own, answer.stranger.chance[answer.table.sides.start[m] + track]])

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from spklink.arrays import sums
 from spklink.database.labels import Labels
 from spklink.measures.reliability import Reliability, bins_json, finite, reliability
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.posterior import Options
 from spklink.posterior.seat_truth import UNSAID, SeatScores, SeatTruth, score_seats, seat_truth
-from spklink.posterior.seating import STRANGER, Seating
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -117,45 +117,45 @@ class SeatEvaluation:
 
 
 def evaluate_seats(
-    seating: Seating,
+    answer: Answer,
     key: Labels,
     *,
     usable: Mask | None = None,
     options: Options | None = None,
 ) -> SeatEvaluation:
-    """Measure a seating against the truth; tracks that are not usable have no name to be wrong."""
-    truth = seat_truth(seating, key)
-    scores = score_seats(seating, truth, options=options)
-    table, cliques = seating.table, seating.cliques
+    """Measure a answer against the truth; tracks that are not usable have no name to be wrong."""
+    truth = seat_truth(answer, key)
+    scores = score_seats(answer, truth, options=options)
+    table, cliques = answer.table, answer.cliques
     open_ = cliques.resolvable[cliques.label]
-    off = (truth.entry != UNSAID) & (seating.entry != truth.entry)
+    off = (truth.entry != UNSAID) & (answer.entry != truth.entry)
     wrong = sums(table.sides.conversation, off, len(table)) > 0
-    whole = truth.whole[seating.seats.node]
-    absent = truth.place == seating.seats.layout.tracks[seating.seats.node]
-    missing = sums(seating.seats.node, absent & ~table.possible, len(table)) > 0
+    whole = truth.whole[answer.seats.node]
+    absent = truth.place == answer.seats.layout.tracks[answer.seats.node]
+    missing = sums(answer.seats.node, absent & ~table.possible, len(table)) > 0
     return SeatEvaluation(
-        rate=seating.rate.value,
-        estimated=seating.rate.estimated,
+        rate=answer.rate.value,
+        estimated=answer.rate.estimated,
         conversations=int(truth.whole.sum()),
         wrong_conversations=int((wrong & truth.whole & open_).sum()),
-        tracks=measure_tracks(seating, truth, usable),
-        presence=measure_chances(seating.presence.chance[whole], ~absent[whole]),
-        lists=measure_chances(seating.wrong.chance[truth.whole], missing[truth.whole]),
+        tracks=measure_tracks(answer, truth, usable),
+        presence=measure_chances(answer.presence.chance[whole], ~absent[whole]),
+        lists=measure_chances(answer.wrong.chance[truth.whole], missing[truth.whole]),
         by_size=[_row(scores, scores.size == m, int(m)) for m in np.unique(scores.size)],
         resolvable=_row(scores, scores.resolvable),
         all=_row(scores, scores.size >= 1),
     )
 
 
-def measure_tracks(seating: Seating, truth: SeatTruth, usable: Mask | None) -> Tracks:
+def measure_tracks(answer: Answer, truth: SeatTruth, usable: Mask | None) -> Tracks:
     """Answers about single tracks of resolvable cliques."""
     keyed = truth.entry != UNSAID
     good = np.ones(len(keyed), np.bool_) if usable is None else usable
-    open_ = seating.cliques.resolvable[seating.cliques.label][seating.table.sides.conversation]
+    open_ = answer.cliques.resolvable[answer.cliques.label][answer.table.sides.conversation]
     counted = keyed & good & open_
-    answer, right = seating.entry[counted], (seating.entry == truth.entry)[counted]
-    chance, settled = seating.confidence.chance[counted], seating.settled()[counted]
-    named, count = answer != STRANGER, int(counted.sum())
+    said, right = answer.entry[counted], (answer.entry == truth.entry)[counted]
+    chance, settled = answer.confidence.chance[counted], answer.settled()[counted]
+    named, count = said != STRANGER, int(counted.sum())
     return Tracks(
         tracks=count,
         named=int(named.sum()),
@@ -166,19 +166,19 @@ def measure_tracks(seating: Seating, truth: SeatTruth, usable: Mask | None) -> T
         settled=int(settled.sum()),
         wrong_settled=int((settled & ~right).sum()),
         expected_wrong=float((1.0 - chance).sum()) if count else None,
-        cross_entropy_bits=_mean_bits(_of_truth(seating, truth)[counted]),
+        cross_entropy_bits=_mean_bits(_of_truth(answer, truth)[counted]),
         reliability=reliability(chance, right),
     )
 
 
-def _of_truth(seating: Seating, truth: SeatTruth) -> Floats:
+def _of_truth(answer: Answer, truth: SeatTruth) -> Floats:
     """(sides,) the probability of who really is there; 1 where nobody knows."""
-    entry, track = np.maximum(truth.entry, 0), seating.table.sides.position
+    entry, track = np.maximum(truth.entry, 0), answer.table.sides.position
     named = truth.entry >= 0
-    found = np.where(truth.entry == STRANGER, seating.stranger.chance, 1.0)
+    found = np.where(truth.entry == STRANGER, answer.stranger.chance, 1.0)
     if named.any():
-        at = seating.seats.place_start[entry] + track
-        found[named] = seating.beliefs.guess[at[named]]
+        at = answer.seats.place_start[entry] + track
+        found[named] = answer.beliefs.guess[at[named]]
     return found
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from spklink.arrays import sums
 from spklink.database.labels import Labels
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.posterior import Options
-from spklink.posterior.seating import STRANGER, Seating
 from spklink.posterior.states.seats import ROOM, Places, Seats, fix
 from spklink.posterior.states.solve import solve_seats
 
@@ -59,11 +59,11 @@ class SeatScores:
         return self.cross_high / self.keyed
 
 
-def seat_truth(seating: Seating, key: Labels) -> SeatTruth:
+def seat_truth(answer: Answer, key: Labels) -> SeatTruth:
     """What a key says of every track."""
-    table, said = seating.table, key.said
+    table, said = answer.table, key.said
     entry = np.full(len(table.sides), UNSAID, np.int64)
-    place = seating.seats.layout.tracks[seating.seats.node].astype(np.int64)
+    place = answer.seats.layout.tracks[answer.seats.node].astype(np.int64)
     for m, track, person, chance in zip(
         said.conversation.tolist(),
         said.track.tolist(),
@@ -86,24 +86,22 @@ def seat_truth(seating: Seating, key: Labels) -> SeatTruth:
     return SeatTruth(entry, told > 0, np.asarray(whole), place, again)
 
 
-def score_seats(
-    seating: Seating, truth: SeatTruth, *, options: Options | None = None
-) -> SeatScores:
+def score_seats(answer: Answer, truth: SeatTruth, *, options: Options | None = None) -> SeatScores:
     """Cross entropy and error of every clique with a key."""
-    cliques, count = seating.cliques, len(seating.cliques)
+    cliques, count = answer.cliques, len(answer.cliques)
     keyed = sums(cliques.label, truth.keyed, count).astype(np.int64)
     complete = sums(cliques.label, truth.whole, count) == cliques.size
-    low, high = (np.where(complete, one, 0.0) for one in [_values(seating, truth)] * 2)
+    low, high = (np.where(complete, one, 0.0) for one in [_values(answer, truth)] * 2)
     partly = (keyed > 0) & ~complete
     if partly.any():
-        ends = _given(seating, truth, partly, options or Options())
+        ends = _given(answer, truth, partly, options or Options())
         low, high = np.where(partly, ends[0], low), np.where(partly, ends[1], high)
-    denied = sums(cliques.label, _denied(seating, truth), count) > 0
-    free_low, free_high = seating.log_evidence_ends
+    denied = sums(cliques.label, _denied(answer, truth), count) > 0
+    free_low, free_high = answer.log_evidence_ends
     cross_low = np.maximum(free_low - high, 0.0) / np.log(2.0)
     cross_high = np.maximum(free_high - low, 0.0) / np.log(2.0)
-    off = (truth.entry != UNSAID) & (seating.entry != truth.entry)
-    wrong = sums(cliques.label[seating.table.sides.conversation], off, count) > 0
+    off = (truth.entry != UNSAID) & (answer.entry != truth.entry)
+    wrong = sums(cliques.label[answer.table.sides.conversation], off, count) > 0
     k = np.flatnonzero(keyed)
     return SeatScores(
         clique=k,
@@ -116,22 +114,22 @@ def score_seats(
     )
 
 
-def _values(seating: Seating, truth: SeatTruth) -> Floats:
+def _values(answer: Answer, truth: SeatTruth) -> Floats:
     """(K,) log of the true state of every clique, as the sum over all states counts it."""
-    split = seating.split
-    seats = seating.seats if split is None else split.seats
+    split = answer.split
+    seats = answer.seats if split is None else split.seats
     place = truth.place if split is None else split.places(truth.place, truth.again)
     with np.errstate(invalid="ignore"):
         values = np.nan_to_num(seats.values(place), nan=-np.inf, neginf=-np.inf)
     if split is not None:
-        values += sums(seating.seats.node, split.ways(truth.place, truth.again), len(seats))
-    return sums(seating.cliques.label, values + seats.constant, len(seating.cliques))
+        values += sums(answer.seats.node, split.ways(truth.place, truth.again), len(seats))
+    return sums(answer.cliques.label, values + seats.constant, len(answer.cliques))
 
 
-def _denied(seating: Seating, truth: SeatTruth) -> Mask:
+def _denied(answer: Answer, truth: SeatTruth) -> Mask:
     """(M,) conversations with somebody absent where lists are gospel."""
-    seats = seating.seats
-    if seating.rate.value > 0.0:
+    seats = answer.seats
+    if answer.rate.value > 0.0:
         return np.zeros(len(seats), np.bool_)
     nowhere = truth.place == seats.layout.tracks[seats.node]
     missing = sums(seats.node, nowhere & seats.certain, len(seats)) > 0
@@ -139,12 +137,12 @@ def _denied(seating: Seating, truth: SeatTruth) -> Mask:
 
 
 def _given(
-    seating: Seating, truth: SeatTruth, chosen: Mask, options: Options
+    answer: Answer, truth: SeatTruth, chosen: Mask, options: Options
 ) -> tuple[Floats, Floats]:
     """(K,) ends of the log of the sum over the states in which the keyed tracks are as they are,
     of the chosen cliques."""
-    label = seating.cliques.label
-    mine, held = chosen[label], _held(seating, truth)
+    label = answer.cliques.label
+    mine, held = chosen[label], _held(answer, truth)
     nowhere = held.layout.tracks[held.node].astype(np.int64)
     part, _ = fix(held, nowhere, mine)
     found = solve_seats(part, budget=options.budget, seed=options.seed, hands=options.hands)
@@ -155,19 +153,19 @@ def _given(
     return low, high
 
 
-def _held(seating: Seating, truth: SeatTruth) -> Seats:
+def _held(answer: Answer, truth: SeatTruth) -> Seats:
     """The seats with every keyed track's person on it, and nobody else: whoever must be there gets
     more than all that scores can say, and the same is taken off again."""
-    split = seating.split
-    seats = seating.seats if split is None else split.seats
+    split = answer.split
+    seats = answer.seats if split is None else split.seats
     seat, count, layout = seats.seat.copy(), seats.count.copy(), seats.layout
-    table = seating.table
+    table = answer.table
     reach = float(np.abs(seats.llr * 1.0).max(initial=0.0)) * len(seats.first)
     must = ROOM + 4.0 * min(reach, 1e6)
     for side in np.flatnonzero(truth.entry != UNSAID).tolist():
         m, track = int(table.sides.conversation[side]), int(table.sides.position[side])
         own, terms = layout.seats(seat, m), layout.counts(count, m)
-        meant = _rows(seating, int(truth.entry[side]))
+        meant = _rows(answer, int(truth.entry[side]))
         own[np.setdiff1d(np.arange(len(own)), meant), track] = -np.inf
         if len(meant):
             if split is None:
@@ -177,12 +175,12 @@ def _held(seating: Seating, truth: SeatTruth) -> Seats:
     return replace(seats, seat=seat, count=count, normalised=seats.constant)
 
 
-def _rows(seating: Seating, entry: int) -> Ints:
+def _rows(answer: Answer, entry: int) -> Ints:
     """The rows of the seats of a conversation that are an entry of its list."""
     if entry < 0:
         return np.zeros(0, np.int64)
-    if seating.split is None:
-        return np.array([entry - seating.seats.person_start[seating.seats.node[entry]]])
-    where, seats = seating.split.where, seating.split.seats
+    if answer.split is None:
+        return np.array([entry - answer.seats.person_start[answer.seats.node[entry]]])
+    where, seats = answer.split.where, answer.split.seats
     both = np.array([where.own[entry], where.copy[entry]])
     return np.asarray(both - seats.person_start[seats.node[both[0]]])

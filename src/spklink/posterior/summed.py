@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from spklink.arrays import sums
 from spklink.database.cliques import held_together
+from spklink.posterior.answer import Answer, answer_of_bits
 from spklink.posterior.inference.beliefs import CERTAINTIES, CERTIFIED, ESTIMATED
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating
+from spklink.posterior.states.solve import SeatBeliefs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -78,8 +79,16 @@ def _moved(chance: Floats, by: Floats) -> Floats:
     return np.asarray(np.where(p >= 1.0, 1.0, moved))
 
 
-def loosened(posterior: Posterior, slack: Slack) -> Posterior:
-    """One bit a conversation, with what it can promise."""
+def loosened(answer: Answer, slack: Slack) -> Answer:
+    """The answer with what it can promise."""
+    if answer.binary:
+        bits = _loosened_bits(answer.bits, slack)
+        return answer_of_bits(answer.table, answer.cliques, bits, answer.make_seats)
+    return answer.with_beliefs(_loosened_states(answer, slack))
+
+
+def _loosened_bits(posterior: Posterior, slack: Slack) -> Posterior:
+    """One bit per conversation."""
     model = posterior.model
     label, count = model.cliques.label, len(model.cliques)
     piece = _pieces(posterior)
@@ -141,27 +150,24 @@ def _pieces(posterior: Posterior) -> Ints:
     return found.astype(np.int64)
 
 
-def loosened_seats(seating: Seating, slack: Slack) -> Seating:
+def _loosened_states(answer: Answer, slack: Slack) -> SeatBeliefs:
     """Any lists and tracks. Where no slack is known figures are estimates, with their ends as they
     are."""
-    beliefs = seating.beliefs
+    beliefs = answer.beliefs
     shift, tail = slack.of_pieces(beliefs.piece, len(beliefs.method))
-    piece = beliefs.piece[seating.events.node]
+    piece = beliefs.piece[answer.events.node]
     touched, lost = shift > 0.0, np.isinf(shift)
     low, high = widened(beliefs.low, beliefs.high, np.where(lost, 0.0, shift)[piece], tail[piece])
     certainty = _worse(np.array(beliefs.certainty, object), touched, lost)
     said = zip((beliefs.method, beliefs.reason), (METHOD, slack.reason), strict=True)
     method, reason = (np.where(touched, new, np.array(old, object)).tolist() for old, new in said)
     return replace(
-        seating,
-        beliefs=replace(
-            beliefs,
-            low=low,
-            high=high,
-            log_sum=np.where(touched, np.array([[-np.inf], [np.inf]]), beliefs.log_sum),
-            method=method,
-            certainty=certainty.tolist(),
-            reason=reason,
-            proved=beliefs.proved & ~touched,
-        ),
+        beliefs,
+        low=low,
+        high=high,
+        log_sum=np.where(touched, np.array([[-np.inf], [np.inf]]), beliefs.log_sum),
+        method=method,
+        certainty=certainty.tolist(),
+        reason=reason,
+        proved=beliefs.proved & ~touched,
     )

@@ -48,7 +48,7 @@ def cues(results: Results) -> dict[str, Any]:
 
 def said_by(results: Results) -> dict[str, Floats]:
     """(M,) of each kind of evidence, log-odds for what is claimed."""
-    return for_claimed(results.evidence, results.solution, results.seating)
+    return for_claimed(results.evidence, results.answer)
 
 
 def _says(said: dict[str, Floats]) -> dict[str, Any]:

@@ -36,8 +36,8 @@ TO_LISTEN = 10
 def open_bits(results: Results) -> Floats:
     """(M,) entropy of every conversation alone: what listening to it would tell, on average; of
     the answer in full that of its least certain track."""
-    if results.seating is not None:
-        return seats.doubt(results.seating)
+    if not results.answer.binary:
+        return seats.doubt(results.answer)
     p = np.clip(results.posterior.exchanged, 0.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where((p > 0.0) & (p < 1.0), -p * np.log2(p) - (1 - p) * np.log2(1 - p), 0.0)
@@ -48,38 +48,36 @@ def suspects(results: Results) -> Ints:
     """Conversations whose claimed channels are contradicted, the worst first."""
     if results.claimed is None:
         return np.zeros(0, np.int64)
-    return find_suspects(results.posterior, results.claimed, results.seating)[0]
+    return find_suspects(results.answer, results.claimed)[0]
 
 
 def doubted(results: Results) -> Ints:
     """Conversations whose claims or lists are contradicted."""
-    if results.seating is None:
+    if results.answer.binary:
         return suspects(results)
-    return np.concatenate([suspects(results), seats.wrong_calls(results.seating)])
+    return np.concatenate([suspects(results), seats.wrong_calls(results.answer)])
 
 
 def sureness(results: Results) -> tuple[Floats, Floats, Floats]:
     """(M,) how probable what is said of a conversation is, with both ends: of the answer in full,
     that of its least certain track."""
-    if results.seating is None:
+    if results.answer.binary:
         return results.posterior.confidence()
-    found = results.seating.confidence[least_certain(results.seating)]
+    found = results.answer.confidence[least_certain(results.answer)]
     return found.chance, found.low, found.high
 
 
 def settled(results: Results) -> NDArray[np.bool_]:
     """(M,) conversations that need no listening."""
-    if results.seating is None:
+    if results.answer.binary:
         return results.posterior.settled()
     return seats.settled_calls(results)
 
 
 def to_listen(results: Results) -> list[dict[str, Any]]:
     """What to listen to first, in the order of `spklink queue`."""
-    table, seating = results.table, results.seating
-    solution = results.solution if seating is None else None
-    everything = np.arange(len(table))
-    part = Part(everything, results.evidence, solution, seating, results.usable())
+    table = results.table
+    part = Part(np.arange(len(table)), results.evidence, results.answer, results.usable())
     return [
         {
             "conversation": one.conversation,
@@ -116,7 +114,7 @@ def conversations(
     """All there is to say about the chosen conversations, the least certain first."""
     figures, bits, cliques = sureness(results), open_bits(results), results.cliques
     suspicious = set(doubted(results).tolist())
-    certainty = (results.seating or results.posterior).certainty
+    certainty = results.answer.certainty
     rows = []
     for m in chosen:
         k = int(cliques.label[m])
@@ -127,7 +125,7 @@ def conversations(
             "probability": chance(figures[0][m]),
             "low": chance(figures[1][m]),
             "high": chance(figures[2][m]),
-            **({} if results.seating is not None else {"bits": significant(bits[m])}),
+            **({} if not results.answer.binary else {"bits": significant(bits[m])}),
             "clique": k + 1,
             "certainty": certainty[k],
             "kind": kind_of(figures[1][m], bool(cliques.resolvable[k])),
@@ -159,12 +157,12 @@ def recordings(results: Results, m: int) -> list[dict[str, Any]]:
 
 def _who(results: Results, m: int) -> dict[str, Any]:
     """The people on the tracks of a conversation; in full where there is an answer in full."""
-    if results.seating is None:
+    if results.answer.binary:
         return {"speakers": [*names_on(results.table, m, int(results.posterior.best[m]))]}
     return {
         "tracks": seats.tracks_of(results, m),
         "listed": seats.listed_people(results, m),
-        "wrong_list": chance(results.seating.wrong.chance[m]),
+        "wrong_list": chance(results.answer.wrong.chance[m]),
     }
 
 
@@ -184,8 +182,8 @@ def suspicious(
     """Claims that the voices contradict; None where nothing was claimed."""
     if results.claimed is None:
         return None
-    order, wrong = find_suspects(results.posterior, results.claimed, results.seating)
-    weighed = weigh(results.evidence, results.posterior, None)
+    order, wrong = find_suspects(results.answer, results.claimed)
+    weighed = weigh(results.evidence, results.answer.given(lists_right=True))
     strength = exchange_strength(weighed, results.claimed, results.posterior.best)
     rows = []
     for m in order[:MOST_SUSPECTS].tolist():

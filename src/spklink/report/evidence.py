@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from spklink.measures.bounds import Bounds
-from spklink.posterior.seating import STRANGER
+from spklink.posterior.answer import STRANGER
 from spklink.report.results import Results
 from spklink.report.strength import in_words, times
 from spklink.runs.weighed import Weighed
@@ -96,10 +96,10 @@ def against(results: Results, weighed: Weighed, m: int) -> list[str | None] | No
 def about(results: Results, weighed: Weighed, m: int) -> Row | None:
     """The track of the answer in full that the strength is about: who is said to be on it, and who
     would be otherwise, None being someone else. None where the alternative is an exchange."""
-    if results.seating is None or not weighed.possible[m]:
+    if results.answer.binary or not weighed.possible[m]:
         return None
     side, people = int(weighed.side[m]), results.table.speakers
-    pair = int(results.seating.speaker()[side]), int(weighed.against[side])
+    pair = int(results.answer.speaker()[side]), int(weighed.against[side])
     said, other = (None if one == STRANGER else people[one] for one in pair)
     track = results.table.tracks(m)[side - int(results.table.sides.start[m])]
     return {"track": track, "said": said, "other": other}
@@ -110,10 +110,10 @@ def interchangeable(results: Results, weighed: Weighed, m: int) -> list[str] | N
     if not weighed.possible[m]:
         return None
     table, side = results.table, int(weighed.side[m])
-    if results.seating is None:
+    if results.answer.binary:
         pair = weighed.against[table.sides.of(m)].tolist()
     else:
-        pair = [int(results.seating.speaker()[side]), int(weighed.against[side])]
+        pair = [int(results.answer.speaker()[side]), int(weighed.against[side])]
     if STRANGER in pair:
         return None
     one, two = (np.flatnonzero(table.people == who) for who in pair)

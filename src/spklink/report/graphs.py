@@ -91,7 +91,7 @@ def drawings(results: Results) -> list[Drawing]:
 
 def clique_bits(results: Results) -> Floats:
     """(K,) what is open in a clique; of the answer in full, track by track."""
-    if results.seating is None:
+    if results.answer.binary:
         return results.posterior.entropy_bits
     return sums(results.cliques.label, open_bits(results), len(results.cliques))
 
@@ -122,7 +122,7 @@ def draw(results: Results, k: int) -> Drawing:
         "clique": k + 1,
         "conversations": len(members),
         "speakers": int(cliques.speakers[k]),
-        "bits": None if results.seating is not None else significant(clique_bits(results)[k]),
+        "bits": None if not results.answer.binary else significant(clique_bits(results)[k]),
         "resolvable": bool(cliques.resolvable[k]),
         "settled": int(settled(results)[members].sum()),
         "circles": _crowded(results, k) or hubs > MOST_HUBS,
@@ -208,7 +208,7 @@ def _circles(results: Results, members: Ints, ends: Ints, names: Ints) -> Drawin
                 "ends": [int(v) for v in pair[rows[0]]],
                 "conversations": len(calls),
                 "settled": int(done[rows].sum()),
-                "bits": None if results.seating is not None else significant(bits[rows].sum()),
+                "bits": None if not results.answer.binary else significant(bits[rows].sum()),
                 "kind": _kind_of_bundle(share),
                 "suspicious": bool(suspicious[rows].any()),
                 "rows": [int(members[r]) for r in rows[:MOST_LISTED]],

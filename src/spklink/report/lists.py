@@ -29,9 +29,9 @@ Misfit = dict[str, Any]
 
 def lists(results: Results) -> dict[str, Any] | None:
     """All of it; None where lists were taken at their word."""
-    if results.seating is None:
+    if results.answer.binary:
         return None
-    rate, count = results.seating.rate.as_json(), count_misfits(results.misfits)
+    rate, count = results.answer.rate.as_json(), count_misfits(results.misfits)
     return {
         "rate": rate,
         "rate_sentence": rate_sentence(rate),

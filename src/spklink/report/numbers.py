@@ -64,16 +64,16 @@ def gather(results: Results, weighed: Weighed, scale: str | None = None) -> dict
             "strength": as_json(bounds, scale),
             "lists": lists(results),
             "next": next_steps(results),
-            "staircase": None if results.solution is None else staircase(results),
+            "staircase": None if not results.table.plain else staircase(results),
             "database": {"by_size": graphs.by_size(results), "drawn": drawn},
             "recognizer": recognizer(results, compared),
-            "posterior": None if results.solution is None else posterior(results),
-            "seating": None if results.seating is None else seating(results),
+            "posterior": None if not results.table.plain else posterior(results),
+            "seating": None if results.answer.binary else in_full(results),
             "evaluation": None if results.evaluation is None else results.evaluation.as_json(),
             "tables": paper_tables(results),
             "suspicious": details.suspicious(results, bounds, there, scale),
             "problems": problems(results),
-            "methods": None if results.solution is None else methods(results),
+            "methods": None if not results.table.plain else methods(results),
             "conversations": details.conversations(results, chosen, weighed, bounds, scale),
             "provenance": provenance(results),
         }
@@ -185,22 +185,21 @@ def _by_size(results: Results, sure: Any) -> Table:
     return {"columns": [*columns, "expected wrong cliques"], "rows": rows}
 
 
-def seating(results: Results) -> dict[str, Any]:
-    """What the answer in full says about itself."""
-    assert results.seating is not None
+def in_full(results: Results) -> dict[str, Any]:
+    """What an answer says about itself where lists may be wrong."""
     table = seats.by_probability(results, PROBABILITY_EDGES)
     return {
         "expected_wrong_tracks": float(sum(row[3] for row in table["rows"])),
         "maximum": table,
         "decisions": seats.by_decision(results),
-        "methods": seats.methods(results.seating),
+        "methods": seats.methods(results.answer),
     }
 
 
 def paper_tables(results: Results) -> dict[str, Table] | None:
     """Tables 2 and 3 in the paper's layout, the printed values beside ours; with a key, and where
     a conversation is one bit."""
-    if results.evaluation is None or results.solution is None:
+    if results.evaluation is None or not results.table.plain:
         return None
     measured = results.evaluation.as_json()
     rows = [*((str(r["conversations"]), r) for r in measured["by_size"])]

@@ -45,30 +45,30 @@ def found(results: Results) -> Numbers:
         "largest_clique": summary["largest_clique"],
         "certainty": summary["certainty"],
     }
-    if results.solution is not None:
+    if results.table.plain:
         bits = {name: summary[name] for name in ("entropy_bits", "proved_optimal")}
         told |= {"settled": _settled(results, summary)} | bits
-    if results.seating is not None:
+    if not results.answer.binary:
         told |= {name: summary[name] for name in ("tracks", "decisions", "wrong_lists", "misfits")}
     told["sentence"] = _sentence(results, told)
     return told | {"five": _five(results, told)}
 
 
 def _settled(results: Results, summary: Numbers) -> int:
-    if results.seating is None:
+    if results.answer.binary:
         return int(summary["settled_99"])
     return int(settled_calls(results).sum())
 
 
 def _sentence(results: Results, told: Numbers) -> str:
-    of_tracks = results.solution is None
+    of_tracks = not results.table.plain
     total = told["tracks"] if of_tracks else told["conversations"]
     settled = told["decisions"]["settled"] if of_tracks else told["settled"]
     sentence = (
         f"{settled:,} of {counted(total, 'channel' if of_tracks else 'conversation')} "
         f"{'is' if 1 in (settled, total) else 'are'} sure at 99 % or more"
     )
-    if results.seating is not None:
+    if not results.answer.binary:
         wrong = told["wrong_lists"]
         lists = f"{counted(wrong, 'participant list')} {'is' if wrong == 1 else 'are'}"
         return f"{sentence}; {f'{lists} probably wrong' if wrong else 'the lists seem right'}."
@@ -86,13 +86,13 @@ def _five(results: Results, told: Numbers) -> list[Numbers]:
         return {"label": label, "value": value, "alarm": alarm, "to": to}
 
     five = [one("conversations", told["conversations"]), one("people", told["speakers"])]
-    if results.solution is None:
+    if not results.table.plain:
         five.append(one("channels", told["tracks"]))
         five.append(one("channels sure at 99 % or more", told["decisions"]["settled"]))
     else:
         five.append(one("conversations sure at 99 % or more", told["settled"]))
         five.append(one("groups that no voice can tell apart", told["unresolvable"]))
-    if results.seating is not None:
+    if not results.answer.binary:
         label = "contradictions: lists, channels, names to look at"
         return [*five, one(label, told["misfits"], alarm=told["misfits"] > 0, to="misfits")]
     if told["suspicious"] is None:
@@ -123,7 +123,7 @@ def next_steps(results: Results) -> Numbers:
                 "command": f"{command(results.run, known=False)} --known known.csv",
             }
         )
-    if results.key is None and results.solution is not None:
+    if results.key is None and results.table.plain:
         steps.append(
             {
                 "text": "Where the truth is known for some conversations, measure the "
@@ -131,7 +131,7 @@ def next_steps(results: Results) -> Numbers:
                 "command": "spklink report . --key key.csv",
             }
         )
-    if results.claimed is None and results.solution is not None:
+    if results.claimed is None and results.table.plain:
         steps.append(
             {
                 "text": "Where somebody claims who is on which channel, check it.",

@@ -105,13 +105,13 @@ def _probability_of_one_person(results: Results, one: Ints, two: Ints) -> Floats
 def _links(results: Results) -> Floats:
     """(C,) how probable it is that a candidate of a link is its speaker twice: as the lists have
     it, times that he is there both times; where bits do not do, solved once more for pairs."""
-    links, seating = results.evidence.links, results.seating
-    if seating is None:
+    links, answer = results.evidence.links, results.answer
+    if answer.binary:
         return results.posterior.candidate_probabilities(links)
-    if results.solution is None:
-        return seating.with_pairs(Options()).candidate_probabilities(links)
-    seats = seating.seats
-    there = seating.presence.chance[seats.first] * seating.presence.chance[seats.second]
+    if not results.table.plain:
+        return answer.with_pairs(Options()).candidate_probabilities(links)
+    seats = answer.seats
+    there = answer.presence.chance[seats.first] * answer.presence.chance[seats.second]
     found = results.posterior.candidate_probabilities(links)
     return np.asarray(found * np.repeat(there, len(found) // max(len(there), 1)))
 

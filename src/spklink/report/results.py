@@ -16,13 +16,13 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.sides import names_on, refuse_more_than_bits
 from spklink.measures.evaluation import Evaluation
+from spklink.posterior.answer import Answer
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_run, solving
 from spklink.runs.inputs import Inputs, read_inputs
 from spklink.runs.measure import measured
-from spklink.runs.result import Result, seating_summary, summary
+from spklink.runs.result import Result, summary
 from spklink.runs.rows import decisions
 from spklink.runs.stages import Stages
 from spklink.sound.speech_table import SpeechTable
@@ -38,8 +38,8 @@ class Results:
     folder: Path
     run: dict[str, Any]  # run.json
     evidence: Evidence
-    solution: Posterior | None  # one bit a conversation; None where bits do not do
-    unaided: Posterior | None  # without the known channels; the same object where there are none
+    answer: Answer
+    unaided: Posterior | None  # bits without the known channels; None where bits do not do
     key: Labels | None
     evaluation: Evaluation | None
     claimed: Bits | None  # (M,) -1 where nothing is claimed; None without claims
@@ -47,7 +47,6 @@ class Results:
     problems: list[Sequence[Any]]
     calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
     inputs: Inputs  # of this report
-    seating: Seating | None = None  # None where the bits of the posterior say all of it
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
     voices: Posterior | None = None  # without cues and known channels; None where there are no cues
 
@@ -70,10 +69,8 @@ class Results:
     @property
     def posterior(self) -> Posterior:
         """Of conversations of two on two channels, given that the lists are right."""
-        if self.solution is None:
-            refuse_more_than_bits(self.table)
-        assert self.solution is not None
-        return self.solution
+        refuse_more_than_bits(self.table)
+        return self.answer.given(lists_right=True).bits
 
     @property
     def cliques(self) -> Cliques:
@@ -82,14 +79,10 @@ class Results:
     @cached_property
     def decided(self) -> list[str]:
         """(sides,) what to do about each track, of the answer in full."""
-        assert self.seating is not None
-        return decisions(self.seating, self._told)
+        return decisions(self.answer, self._told)
 
     def summary(self) -> dict[str, Any]:
-        found = {} if self.solution is None else summary(self.table, self.solution)
-        if self.seating is not None:
-            found |= seating_summary(self.seating, self._told, self.misfits)
-        return found
+        return summary(self.answer, self._told, self.misfits)
 
     @property
     def _told(self) -> NDArray[np.bool_] | None:
@@ -124,20 +117,19 @@ def read_results(
             evaluation = measured(solved, labels)
     if "claimed" in inputs.given:
         refuse_more_than_bits(table)
-    unaided = solved.solution
+    unaided = solved.posterior if table.plain else None
     if unaided is not None and solved.evidence.known is not None:
         with stages.stage("solving without the known channels"):
-            unaided = solved.evidence.unaided().solved(how, stages.progress)
+            unaided = solved.evidence.unaided().lists_right(how, stages.progress).bits
     voices = None
     if solved.evidence.cues and unaided is not None:
         with stages.stage("solving without other evidence"):
-            voices = solved.evidence.unaided().with_cues(()).solved(how)
+            voices = solved.evidence.unaided().with_cues(()).lists_right(how).bits
     heard = solved.listening
     return Results(
         folder=folder,
         run=run,
         evidence=solved.evidence,
-        solution=solved.solution,
         unaided=unaided,
         key=labels,
         evaluation=evaluation,
@@ -146,7 +138,7 @@ def read_results(
         problems=[] if heard is None else heard.problems,
         calibration=solved.calibration,
         inputs=inputs,
-        seating=solved.seating,
+        answer=solved.answer,
         misfits=solved.misfits,
         voices=voices,
     )

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.inference.beliefs import CERTAINTIES
-from spklink.posterior.seating import STRANGER, Seating
 from spklink.report.glossary import DECISION_WORDS
 from spklink.report.results import Results
 from spklink.runs.rows import CERTAIN, DECISIONS, POSSIBLE, UNUSABLE
@@ -21,14 +21,14 @@ Ints = NDArray[np.int64]
 Table = dict[str, Any]
 
 
-def doubt(seating: Seating) -> Floats:
+def doubt(answer: Answer) -> Floats:
     """(M,) bits open about the least certain track of every conversation."""
-    p = np.clip(seating.confidence.chance, 0.0, 1.0)
+    p = np.clip(answer.confidence.chance, 0.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         bits = np.where((p > 0.0) & (p < 1.0), -p * np.log2(p) - (1 - p) * np.log2(1 - p), 0.0)
     bits = np.where(p < 0.5, 2.0 - bits, bits)  # less than even is more doubtful still
-    worst = np.zeros(len(seating.table))
-    np.maximum.at(worst, seating.table.sides.conversation, bits)
+    worst = np.zeros(len(answer.table))
+    np.maximum.at(worst, answer.table.sides.conversation, bits)
     return worst
 
 
@@ -41,19 +41,18 @@ def settled_calls(results: Results) -> NDArray[np.bool_]:
     return np.asarray((done > 0) & (done + unusable == results.table.sides.counts))
 
 
-def wrong_calls(seating: Seating) -> Ints:
+def wrong_calls(answer: Answer) -> Ints:
     """Conversations whose lists are more probably wrong than right, the worst first."""
-    wrong = seating.wrong.chance
+    wrong = answer.wrong.chance
     found = np.flatnonzero(wrong > 0.5)
     return np.asarray(found[np.argsort(-wrong[found], kind="stable")])
 
 
 def tracks_of(results: Results, m: int) -> list[dict[str, Any]]:
     """Who is on each track; nobody by name where it is someone else, or cannot be used."""
-    seating, table = results.seating, results.table
-    assert seating is not None
+    answer, table = results.answer, results.table
     own, names = table.sides.of(m), table.tracks(m)
-    speaker, figures = seating.speaker()[own].tolist(), seating.confidence[own]
+    speaker, figures = answer.speaker()[own].tolist(), answer.confidence[own]
     rows = []
     for k, decision in enumerate(results.decided[own]):
         named = decision != UNUSABLE and speaker[k] != STRANGER
@@ -72,10 +71,9 @@ def tracks_of(results: Results, m: int) -> list[dict[str, Any]]:
 
 def listed_people(results: Results, m: int) -> list[dict[str, Any]]:
     """Who is listed, and with which probability there."""
-    seating, table = results.seating, results.table
-    assert seating is not None
+    answer, table = results.answer, results.table
     own = table.listing.of(m)
-    figures = seating.presence[own]
+    figures = answer.presence[own]
     return [
         {
             "speaker": table.speakers[who],
@@ -92,8 +90,7 @@ def listed_people(results: Results, m: int) -> list[dict[str, Any]]:
 
 def by_probability(results: Results, edges: tuple[float, ...]) -> Table:
     """Tracks that were used, by the probability of who is said to be on them."""
-    assert results.seating is not None
-    sure = results.seating.confidence.chance[np.array(results.decided) != UNUSABLE]
+    sure = results.answer.confidence.chance[np.array(results.decided) != UNUSABLE]
     place = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, len(edges) - 2)
     rows = [
         [low, high, int((place == k).sum()), float((1.0 - sure[place == k]).sum())]
@@ -116,9 +113,9 @@ def by_decision(results: Results) -> Table:
     return {"columns": ["decision", "tracks", "what it means"], "rows": count}
 
 
-def methods(seating: Seating) -> Table:
+def methods(answer: Answer) -> Table:
     """How the pieces of the network were solved."""
-    beliefs, found = seating.beliefs, {}
+    beliefs, found = answer.beliefs, {}
     size = np.bincount(beliefs.piece, minlength=len(beliefs.method)).tolist()
     for key in zip(beliefs.method, beliefs.certainty, strict=True):
         found[key] = [0, 0, 0]

@@ -68,14 +68,14 @@ def calibrated(results: Results) -> Told:
 
 def lists(results: Results) -> Told:
     """Whether it was doubted that the listed people are there."""
-    if results.seating is None:
+    if results.answer.binary:
         return _told(
             NOTE,
             "Lists taken at their word",
             "Whether the people who are listed really took part was not questioned "
             "(--list-errors auto would).",
         )
-    rate = results.seating.rate.as_json()
+    rate = results.answer.rate.as_json()
     said = " A listing is one person on one list." if rate["estimated"] else ""
     title = "Participant lists questioned" if rate["rate"] > 0.0 else "Lists taken at their word"
     return _told(GOOD if rate["rate"] > 0.0 else NOTE, title, f"{rate_sentence(rate)}{said}")

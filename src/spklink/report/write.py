@@ -52,7 +52,7 @@ def write_report(
         stages=own,
     )
     with own.stage("gathering the numbers"):
-        weighed = weigh(results.evidence, results.solution, results.seating)
+        weighed = weigh(results.evidence, results.answer)
         found = numbers.gather(results, weighed, verbal)
     with aside(folder, older_than_days=1.0) as new:  # a run may be writing its results here
         with own.stage("drawing the figures"):

@@ -68,7 +68,7 @@ class Desk:
         self.questions = questions_of(result)
         self.run_hash = sha256(folder / RUN_FILE)
         self._usable = _usable(result)
-        self._rate = None if result.seating is None else result.seating.rate.value
+        self._rate = result.answer.rate.value
         self._how = _quick(solving(result.options))
         self._parts: dict[int, Part] = {}  # cliques that were looked at, or changed since then
         self._lock = RLock()
@@ -195,8 +195,7 @@ class Desk:
         calls, result = np.arange(len(self.table)), self.result
         heard = self._heard(calls)
         if not heard:
-            solution = result.solution if result.seating is None else None
-            return Part(calls, result.evidence, solution, result.seating, self._usable)
+            return Part(calls, result.evidence, result.answer, self._usable)
         evidence, how = with_heard(result.evidence, heard), solving(result.options)
         return solved(evidence, calls, self._usable, rate=self._rate, how=how)
 
@@ -206,7 +205,7 @@ class Desk:
         evidence = with_heard(part_of(self.result.evidence, calls), self._heard(calls))
         usable = self._usable[ranges(sides.start[calls], sides.counts[calls])]
         part, i = self.place_of(int(calls[0]))
-        near = self._rate is not None and part.certainty(i) == CERTIFIED
+        near = not part.answer.binary and part.certainty(i) == CERTIFIED
         start = self.part(k).place if near else None  # close to where the best state is now
         return solved(evidence, calls, usable, rate=self._rate, how=self._how, start=start)
 

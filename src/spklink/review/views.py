@@ -207,8 +207,8 @@ def _decision(part: Part, i: int, low: float, usable: bool, certainty: float) ->
 def _listed(part: Part, i: int) -> Iterator[ListedPerson]:
     own = part.table.listing.of(i)
     there = np.ones(own.stop - own.start)
-    if part.seating is not None:
-        there = part.seating.presence[own].chance
+    if not part.answer.binary:
+        there = part.answer.presence[own].chance
     possible = part.table.possible[own].tolist()
     for name, vague, chance in zip(part.table.names(i), possible, there.tolist(), strict=True):
         yield ListedPerson(name, POSSIBLE if vague else CERTAIN, float(chance))

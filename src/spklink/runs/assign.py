@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from typing import Any, Unpack
 
@@ -25,11 +26,11 @@ from spklink.runs.inputs import Inputs, Passing, read_inputs, reading
 from spklink.runs.names import Voices
 from spklink.runs.result import Result
 from spklink.runs.seated import (
+    answered,
     learned_again,
     rate_while_learning,
+    with_doubted_lists,
     with_misfits,
-    with_posterior,
-    with_seating,
 )
 from spklink.runs.stages import Stages
 from spklink.scores.files import read_scores
@@ -71,8 +72,8 @@ def assign(
     evidence = evidence.with_cues(
         [c.terms(conversations) for c in given_cues(inputs, conversations)]
     )
-    result = Result("assign", asked, inputs, evidence, notes=inputs.said(), stages=stages)
-    result = with_conflicts(_solved(result, choice, weight, asked_rate(asked["list_errors"])))
+    rate = asked_rate(asked["list_errors"])
+    result = with_conflicts(_solved(asked, inputs, evidence, choice, weight, rate, stages))
     if folder is not None:
         result.save(folder)
     return result
@@ -105,19 +106,27 @@ def read_evidence(
     return Evidence(conversations, links, found, weight, known)
 
 
-def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float | None) -> Result:
-    """With its posterior, and calibrated where that was chosen."""
-    stages, evidence = result.stages, result.evidence
-    how = solving(result.options)
+def _solved(
+    asked: Mapping[str, Any],
+    inputs: Inputs,
+    evidence: Evidence,
+    choice: Choice,
+    weight: Weight | None,
+    rate: float | None,
+    stages: Stages,
+) -> Result:
+    """What was found, with scores calibrated where that was chosen."""
+    how = solving(asked)
+    made = partial(Result, "assign", asked, inputs, evidence, stages=stages)
     if choice.source == NONE:
         with stages.stage("computing the posterior"):
-            pairs = evidence_pairs(evidence, result.inputs.table("sides"))
+            pairs = evidence_pairs(evidence, inputs.table("sides"))
             said = doubts(pairs, evidence.conversations.sides)
-            result = replace(result, notes=[*result.notes, *filter(None, [said])])
-            result = with_seating(with_posterior(result, how), rate, how)
+            notes = [*inputs.said(), *filter(None, [said])]
+            result = made(answered(evidence, rate, how, stages), notes=notes)
             return with_misfits(result, _voices(result))
     with stages.stage("calibrating and linking"):
-        pairs = evidence_pairs(evidence, result.inputs.table("sides"))
+        pairs = evidence_pairs(evidence, inputs.table("sides"))
         found = calibrated(
             evidence.conversations,
             pairs,
@@ -128,7 +137,8 @@ def _solved(result: Result, choice: Choice, weight: Weight | None, rate: float |
             options=how,
             tell=stages.progress,
         )
-        result = with_seating(result.with_calibrated(pairs, found), rate, how)
+        result = made(found.answer, notes=inputs.said()).with_calibrated(pairs, found)
+        result = with_doubted_lists(result, rate, how)
         result = learned_again(result, pairs, choice, how)
         return with_misfits(result, _voices(result))
 

@@ -14,26 +14,26 @@ from spklink.database.labels import Labels
 from spklink.database.lists import OTHERS, SOMEBODY
 from spklink.database.sides import names_on
 from spklink.errors import SpklinkError
-from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import STRANGER, Seating
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.tables import SEPARATOR, Content, Table, read_cells
 
 SUSPECTS = ("conversation", "probability", "claimed", "suggested")
 
 
 def find_suspects(
-    posterior: Posterior, claimed: NDArray[np.int8], seating: Seating | None = None
+    answer: Answer, claimed: NDArray[np.int8]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Calls whose claimed channels are more probably wrong than right, the worst first.
 
     Also (M,) the probability that the claim is wrong; it means nothing where none was made. Where
     lists may be wrong, so may a claim be in more ways than one.
     """
-    if seating is not None:
-        wrong, worse = seating.against(claimed)
+    if not answer.binary:
+        wrong, worse = answer.against(claimed)
         doubted = np.flatnonzero((claimed >= 0) & worse & (wrong > 0.5 + EQUAL))
         return doubted[np.argsort(-wrong[doubted], kind="stable")], wrong
-    wrong = np.where(claimed == 1, 1.0 - posterior.exchanged, posterior.exchanged)
+    exchanged = answer.bits.exchanged
+    wrong = np.where(claimed == 1, 1.0 - exchanged, exchanged)
     # A claim about an unresolvable clique is as good as its mirror image, up to rounding.
     suspicious = np.flatnonzero((claimed >= 0) & (wrong > 0.5 + EQUAL))
     return suspicious[np.argsort(-wrong[suspicious], kind="stable")], wrong
@@ -57,19 +57,14 @@ def read_suspects(suspects: Table, table: Conversations) -> list[Sequence[Any]]:
     return rows
 
 
-def suspects_of(
-    table: Conversations, posterior: Posterior | None, seating: Seating | None, claims: Labels
-) -> list[Sequence[Any]]:
-    """The rows of suspects.csv, by the answer in full where there is one."""
-    if posterior is None:
-        assert seating is not None
-        return list(_seated_rows(seating, claims))
-    return list(suspect_rows(table, posterior, claims, seating))
+def suspects_of(answer: Answer, claims: Labels) -> list[Sequence[Any]]:
+    """The rows of suspects.csv."""
+    return list((_rows_of_bits if answer.table.plain else _rows_of_tracks)(answer, claims))
 
 
-def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
+def _rows_of_tracks(answer: Answer, claims: Labels) -> Iterator[tuple[Any, ...]]:
     """Conversations of any shape of which a claimed track is more probably wrong than right."""
-    table, said = seating.table, claims.said
+    table, said = answer.table, claims.said
     wrong: dict[int, float] = {}
     worse: set[int] = set()  # something else is more probable
     claimed: dict[int, dict[int, str]] = {}
@@ -80,32 +75,30 @@ def _seated_rows(seating: Seating, claims: Labels) -> Iterator[tuple[Any, ...]]:
         said.names,
         strict=True,
     ):
-        chance = seating.chance_of(m, track, person)
+        chance = answer.chance_of(m, track, person)
         wrong[m] = max(wrong.get(m, 0.0), 1.0 - chance)
         # A claim about people whom no voice tells apart is as good as its mirror image.
-        if seating.confidence.chance[table.sides.start[m] + track] > chance + EQUAL:
+        if answer.confidence.chance[table.sides.start[m] + track] > chance + EQUAL:
             worse.add(m)
         claimed.setdefault(m, {})[track] = name
     for m in sorted((m for m in worse if wrong[m] > 0.5 + EQUAL), key=lambda m: -wrong[m]):
         tracks = range(int(table.sides.counts[m]))
         said_names = SEPARATOR.join(claimed[m].get(track, SOMEBODY) for track in tracks)
-        yield table.ids[m], f"{wrong[m]:.10g}", said_names, _names(seating, m)
+        yield table.ids[m], f"{wrong[m]:.10g}", said_names, _names(answer, m)
 
 
-def _names(seating: Seating, m: int) -> str:
+def _names(answer: Answer, m: int) -> str:
     """Who is on the tracks of a conversation in the best state."""
-    who = seating.speaker()[seating.table.sides.of(m)].tolist()
-    return SEPARATOR.join(OTHERS if k == STRANGER else seating.table.speakers[k] for k in who)
+    who = answer.speaker()[answer.table.sides.of(m)].tolist()
+    return SEPARATOR.join(OTHERS if k == STRANGER else answer.table.speakers[k] for k in who)
 
 
-def suspect_rows(
-    table: Conversations, posterior: Posterior, claims: Labels, seating: Seating | None = None
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of suspects.csv, of two people on two channels."""
-    claimed = claims.bits
-    order, wrong = find_suspects(posterior, claimed, seating)
+def _rows_of_bits(answer: Answer, claims: Labels) -> Iterator[tuple[Any, ...]]:
+    """Conversations of two people on two channels."""
+    claimed, table = claims.bits, answer.table
+    order, wrong = find_suspects(answer, claimed)
     for m in order.tolist():
         bit = int(claimed[m])
         said, other = (SEPARATOR.join(names_on(table, m, b)) for b in (bit, 1 - bit))
-        suggested = other if seating is None else _names(seating, m)
+        suggested = other if answer.binary else _names(answer, m)
         yield table.ids[m], f"{wrong[m]:.10g}", said, suggested

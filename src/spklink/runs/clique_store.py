@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from spklink.arrays import ranges
 from spklink.database.links import pair_starts
+from spklink.posterior.answer import Answer
 from spklink.posterior.posterior import CALLS, CLIQUES, KIND, PAIRS, Posterior
-from spklink.posterior.seating import Seating
 from spklink.posterior.states.solve import SeatBeliefs
 from spklink.runs.call_keys import Keys
 from spklink.runs.evidence import Evidence
@@ -171,16 +171,16 @@ def bits_arrays(posterior: Posterior, layout: Layout, words: list[str]) -> Array
     return found
 
 
-def seat_arrays(seating: Seating, layout: Layout, words: list[str]) -> Arrays:
+def seat_arrays(answer: Answer, layout: Layout, words: list[str]) -> Arrays:
     """A posterior over states, clique by clique."""
-    beliefs, places, sides = seating.beliefs, seating.events.places, seating.events.sides
+    beliefs, places, sides = answer.beliefs, answer.events.places, answer.events.sides
     cuts = {PLACES: slice(0, places), SIDES: slice(places, places + sides)}
     cuts[CALLS] = slice(places + sides, None)
     found: Arrays = {"seat_place": beliefs.place[layout.all[ENTRIES].order]}
     for name in EVENTS:
         for kind, cut in cuts.items():
             found[f"seat_{name}_{kind}"] = getattr(beliefs, name)[cut][layout.all[kind].order]
-    pieces, local = _pieces(beliefs.piece, seating.cliques.label, len(seating.cliques))
+    pieces, local = _pieces(beliefs.piece, answer.cliques.label, len(answer.cliques))
     found["seat_piece"] = local[layout.all[CALLS].order]
     found["seat_piece_start"] = pieces.start
     found["seat_log_sum"] = beliefs.log_sum[:, pieces.order]

@@ -214,9 +214,10 @@ def _of_itself(result: Result, folder: Path) -> dict[str, Any]:
     kept = [row for row in rows if row[9] not in (UNRESOLVABLE, UNUSABLE)]
     expected = sum(1.0 - float(row[3]) for row in kept)
     summary = result.summary()
-    solved = result.solution if result.solution is not None else result.seating
-    assert solved is not None
-    evidence = float(solved.log_evidence.sum() / np.log(2.0)) / len(result.conversations)
+    solved, table = result.answer, result.conversations
+    if table.plain:
+        solved = solved.given(lists_right=True)
+    evidence = float(solved.log_evidence.sum() / np.log(2.0)) / len(table)
     weight = result.evidence.weight
     return {
         "evidence_bits": evidence if np.isfinite(evidence) else None,
@@ -234,7 +235,7 @@ def _by_key(result: Result, key: Content) -> dict[str, Any]:
     found = measured(result, labels)
     targets, others = split_trials(result.conversations, labels, _ratios(result))
     detected = measure(targets, others) if len(targets) and len(others) else None
-    seats, plain = found.seats, result.solution is not None
+    seats, plain = found.seats, result.conversations.plain
     row = found.resolvable if plain else seats.resolvable if seats is not None else None
     if plain:
         expected, wrong = found.marginals.expected_wrong, found.marginals.wrong

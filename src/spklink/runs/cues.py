@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.calibration.label_free import Solution
 from spklink.cues.cue import (
     PRIOR,
     VOICES,
@@ -40,8 +39,8 @@ from spklink.cues.given import read_cues
 from spklink.database.conversations import Conversations
 from spklink.database.sides import TWO
 from spklink.errors import SpklinkError
+from spklink.posterior.answer import Answer, certain_calls
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating, certain_calls, places_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
 from spklink.runs.result import Result
@@ -69,10 +68,10 @@ class Cues:
         """Each by itself."""
         return cls(learners, [one.terms(table) for one in learners])
 
-    def with_voices(self, table: Conversations, posterior: Solution) -> Cues:
+    def with_voices(self, table: Conversations, answer: Answer) -> Cues:
         """Each learned once more, with all other evidence as its witness."""
         again = [
-            cue.terms(table, _without(one, table, posterior))
+            cue.terms(table, _without(one, table, answer))
             for cue, one in zip(self.learners, self.terms, strict=True)
         ]
         return replace(self, terms=again)
@@ -82,12 +81,11 @@ class Cues:
         return with_cues(replace(table, cues=np.zeros(0)), self.terms)
 
 
-def _without(one: Terms, table: Conversations, posterior: Solution) -> Floats:
+def _without(one: Terms, table: Conversations, answer: Answer) -> Floats:
     """(seats,) how probable all evidence but one cue makes each seat."""
-    if isinstance(posterior, Posterior):
-        odds = odds_of(posterior) - odds_in(table, one.seat)
+    if answer.binary:
+        odds = odds_of(answer.bits) - odds_in(table, one.seat)
         return chances_of_odds(table, np.clip(odds, -LARGEST, LARGEST))
-    assert isinstance(posterior, Seating)
     layout, listing, pair = seat_layout(table), table.listing, pairs(table)
     found = nothing(table)
     for m in range(len(table)):
@@ -95,7 +93,7 @@ def _without(one: Terms, table: Conversations, posterior: Solution) -> Floats:
         # Of two people each has half of what is said of both.
         own = own + own[::-1, ::-1] if pair[m] else own
         entries = range(listing.of(m).start, listing.of(m).stop)
-        now = np.array([posterior.places(entry).chance for entry in entries])
+        now = np.array([answer.places(entry).chance for entry in entries])
         if len(now):
             chance = np.clip(now, LEAST, 1.0)
             chance[:, :-1] *= np.exp(-own)
@@ -121,7 +119,7 @@ def with_conflicts(result: Result) -> Result:
     """A result that says where its evidence disagrees."""
     if not result.evidence.cues:
         return result
-    said = for_claimed(result.evidence, result.solution, result.seating)
+    said = for_claimed(result.evidence, result.answer)
     note = conflict_note(conflict_rows(said, result.conversations))
     return replace(result, notes=[*result.notes, *filter(None, [note])])
 
@@ -137,18 +135,16 @@ def told_terms(evidence: Evidence) -> list[Terms]:
     return found
 
 
-def for_claimed(
-    evidence: Evidence, solution: Posterior | None, seating: Seating | None
-) -> dict[str, Floats]:
+def for_claimed(evidence: Evidence, answer: Answer) -> dict[str, Floats]:
     """(M,) of each kind of evidence, log-odds for what is claimed; NaN where it says nothing."""
     table = evidence.conversations
-    if solution is not None:
-        place, odds, given = places_of(table, solution.best), odds_of(solution), solution.bits >= 0
-        exchanged = solution.best == 1
+    if table.plain:
+        right = answer.given(lists_right=True)
+        place, odds, given = right.place, odds_of(right.bits), right.bits.bits >= 0
+        exchanged = right.bits.best == 1
     else:
-        assert seating is not None
-        odds, given = exchange_odds(seating), certain_calls(table, evidence.known)
-        place, exchanged = _exchanged(table, seating.beliefs.place, odds)
+        odds, given = exchange_odds(answer), certain_calls(table, evidence.known)
+        place, exchanged = _exchanged(table, answer.beliefs.place, odds)
     found, total = {}, np.zeros(len(table))
     for one in told_terms(evidence):
         own = for_places(table, one.seat, place)
@@ -160,16 +156,16 @@ def for_claimed(
     return {VOICES: np.where(given, np.nan, together - total)} | found
 
 
-def exchange_odds(seating: Seating) -> Floats:
+def exchange_odds(answer: Answer) -> Floats:
     """(M,) log-odds of exchanged, given that both people are there; NaN of all conversations but
     those of two certain people on two tracks.
 
-    A seating has the probabilities of the places of single people, whether the other one is there
+    A answer has the probabilities of the places of single people, whether the other one is there
     or not. Both together are what the prior of lists makes of these, scaled until they agree."""
-    table, seats = seating.table, seating.seats
+    table, seats = answer.table, answer.seats
     found, those = np.full(len(table), np.nan), np.flatnonzero(_certain_pairs(table))
     start = seats.place_start[seats.person_start[those]]
-    alone = seating.beliefs.guess[start[:, None] + np.arange(TWO * 3)].reshape(-1, TWO, 3)
+    alone = answer.beliefs.guess[start[:, None] + np.arange(TWO * 3)].reshape(-1, TWO, 3)
     alone = np.maximum(alone, np.exp(-LARGEST))
     one, two = np.moveaxis(alone / alone.sum(axis=2, keepdims=True), 1, 0)
     count = seats.count[seats.layout.count_start[those][:, None] + np.arange(3)]
@@ -266,14 +262,12 @@ def read_cue_terms(path: Table, table: Conversations) -> tuple[Terms, ...]:
     return tuple(Terms(name, seat) for name, seat in seats.items())
 
 
-def cue_tables(
-    evidence: Evidence, solution: Posterior | None, seating: Seating | None
-) -> dict[str, tuple[Sequence[str], list[Any]]]:
+def cue_tables(evidence: Evidence, answer: Answer) -> dict[str, tuple[Sequence[str], list[Any]]]:
     """Name, columns and rows of all that is written about cues; nothing where there are none."""
     if not evidence.cues:
         return {}
     table = evidence.conversations
-    said = for_claimed(evidence, solution, seating)
+    said = for_claimed(evidence, answer)
     return {
         "cues": (CUES, list(cue_rows(evidence))),
         "evidence": (EVIDENCE, list(evidence_rows(said, table))),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.calibration.choice import Calibrated
 from spklink.cues.cue import Terms, with_cues
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
+from spklink.posterior.answer import Answer, answer_of_bits, certain_calls, said_about, seat
 from spklink.posterior.likelihood import Model, Prior, Weight, build_model, combine_prior
 from spklink.posterior.posterior import Options, Posterior, Tell, solve
-from spklink.posterior.seating import Seating, certain_calls
-from spklink.posterior.summed import Slack, loosened, loosened_seats
+from spklink.posterior.states.seats import Seats, build_seats
+from spklink.posterior.summed import Slack, loosened
 from spklink.scores.needed import Scores, SideScores, needed_and
 
 
@@ -61,23 +63,70 @@ class Evidence:
         said = np.any([one.said(table) for one in self.cues], axis=0)
         return np.asarray(usable | said[table.sides.conversation])
 
+    def calibrated(self, found: Calibrated) -> Evidence:
+        """With the log-likelihood-ratios that a calibration made, and what it found on the way."""
+        scores = replace(self.scores, needed=found.llr, non_targets=found.non_targets)
+        return replace(self, scores=scores, weight=found.weight).with_sums(found.sums)
+
     def with_sums(self, sums: NDArray[np.float64] | None) -> Evidence:
         """The same with what frequent voices say, where there are any."""
         if sums is None:
             return self
         return replace(self, conversations=replace(self.conversations, sums=sums))
 
-    def solved(self, options: Options, tell: Tell | None = None) -> Posterior:
-        """One bit a conversation: the posterior, with what it can promise."""
-        return self.promised(solve(self.model, options=options, tell=tell))
+    def answered(
+        self,
+        rate: float | None,
+        how: Options,
+        *,
+        right: Answer | None = None,
+        start: NDArray[np.int64] | None = None,
+        near: bool = False,
+        tell: Tell | None = None,
+    ) -> Answer:
+        """Who is where, with what that can promise; without a rate of list errors it is estimated.
+        `right` is the answer given that the lists are right, where it is known; it is where the
+        search begins, unless there is a better `start` (entries,), even `near` to the best."""
+        table = self.conversations
+        if table.plain and rate == 0.0:
+            return right or self.lists_right(how, tell)
+        if right is not None and start is None:
+            start = right.place
+        given = partial(self.lists_right, how) if right is None else lambda: right
+        found = seat(
+            *(table, self.cliques, self.links, self.scores.needed),
+            weight=self.weight,
+            rate=rate,
+            said=said_about(table, self.known),
+            start=start,
+            options=how,
+            near=near,
+            tell=tell,
+            right=given,
+        )
+        return self.promised(found)
 
-    def promised(self, posterior: Posterior) -> Posterior:
-        """What bits solved with this evidence can promise."""
-        return posterior if self.slack is None else loosened(posterior, self.slack)
+    def lists_right(self, how: Options, tell: Tell | None = None) -> Answer:
+        """Who is where, given that the lists are right: of two certain people on two tracks each
+        conversation is one bit."""
+        if not self.conversations.plain:
+            return self.answered(0.0, how, tell=tell)
+        return self.promised(self.of_bits(solve(self.model, options=how, tell=tell)))
 
-    def promised_seats(self, seating: Seating) -> Seating:
-        """The same of the answer in full."""
-        return seating if self.seat_slack is None else loosened_seats(seating, self.seat_slack)
+    def of_bits(self, posterior: Posterior) -> Answer:
+        """The answer that was found as bits."""
+        return answer_of_bits(self.conversations, self.cliques, posterior, cache(self.seats))
+
+    def seats(self, rate: float = 0.0) -> Seats:
+        """The states of all conversations, under a rate of list errors."""
+        table, said = self.conversations, said_about(self.conversations, self.known)
+        needed = self.scores.needed
+        return build_seats(table, self.links, needed, weight=self.weight, rate=rate, said=said)
+
+    def promised(self, answer: Answer) -> Answer:
+        """What an answer found with this evidence can promise."""
+        slack = self.slack if answer.binary else self.seat_slack
+        return answer if slack is None else loosened(answer, slack)
 
     def unaided(self) -> Evidence:
         """The same without what somebody knew of channels."""

@@ -34,12 +34,14 @@ from spklink.errors import SpklinkError, check_folder
 from spklink.json_files import ANYTHING, Each, read_json
 from spklink.memory import Memory
 from spklink.options import options_from, options_json
+from spklink.posterior.answer import Answer
 from spklink.posterior.inference.plan import Budget
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.list_errors import Rate
 from spklink.posterior.posterior import Options
-from spklink.posterior.seating import Seating
 from spklink.result_tables import KeptTables, file_names
+from spklink.runs.answer_file import NAME as POSTERIOR
+from spklink.runs.answer_file import read_answer
 from spklink.runs.cues import about_cues, read_cue_terms
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder_files import COPIED, kept_tables, write_files
@@ -48,7 +50,7 @@ from spklink.runs.listening_files import LINK_TABLES, read_listening
 from spklink.runs.misfits import MISFITS
 from spklink.runs.naming import NUMBERS, Naming
 from spklink.runs.result import Listening, Result
-from spklink.runs.seated import with_posterior, with_seating
+from spklink.runs.seated import answered
 from spklink.runs.stages import Stages
 from spklink.runs.sums import NAME as SUMS
 from spklink.runs.sums import read_sums
@@ -61,7 +63,7 @@ from spklink.threads import cores
 
 FILES = (
     *("conversations.csv", "known.csv", "tracks.csv", "enrol.csv", "llrs.npz", "scores.npz"),
-    *("calibration.json", "timings.json", SUMS),
+    *("calibration.json", "timings.json", SUMS, POSTERIOR),
     *file_names("assignments", "cliques", "methods", "presence", "misfits"),
     *file_names("cues", "evidence", "conflicts", "candidates", "unknown", *LINK_TABLES),
 )
@@ -283,18 +285,23 @@ def solving(options: Mapping[str, Any]) -> Options:
 def load(
     folder: str | PathLike[str], *, workers: int | None = None, stages: Stages | None = None
 ) -> Result:
-    """A results folder as the object that was saved there; its posterior is computed again."""
+    """A results folder as the object that was saved there. Its answer is read; that of an earlier
+    version, which did not keep it, is solved again."""
     folder, stages = Path(folder), stages or Stages()
     with stages.stage("reading the results"):
         run = read_run(folder)
         inputs, kept = _inputs(folder, run), kept_tables(folder, run)
         evidence = _evidence(folder, run, inputs)
         calibration = _there(folder / "calibration.json")
-        result = Result(
+        options = _options(run, folder) | {"workers": workers}
+    answer = _answer(folder, run, evidence, solving(options), stages)
+    with stages.stage("reading the results"):
+        return Result(
             command=run["command"],
-            options=_options(run, folder) | {"workers": workers},
+            options=options,
             inputs=inputs,
             evidence=evidence,
+            answer=answer,
             raw=_raw(folder, evidence.conversations),
             calibration=None if calibration is None else read_saved(calibration),
             model=run.get("model"),
@@ -305,24 +312,20 @@ def load(
             notes=run["notes"],
             stages=stages,
         )
-    with stages.stage("computing the posterior"):
-        how = solving(result.options)
-        found = with_seating(with_posterior(result, how), _rate(run), how)
-    return replace(found, seating=_as_estimated(found.seating, run))
 
 
-def _rate(run: dict[str, Any]) -> float:
-    """The rate of list errors that a run came to, or was given."""
+def _answer(
+    folder: Path, run: dict[str, Any], evidence: Evidence, how: Options, stages: Stages
+) -> Answer:
+    """Who is where, as the run left it."""
     said = run["result"].get("list_errors")
-    return float(said["rate"]) if said else 0.0
-
-
-def _as_estimated(seating: Seating | None, run: dict[str, Any]) -> Seating | None:
-    """With what the run said about its rate: how sure that was is not computed again."""
-    if seating is None:
-        return None
-    rate = Rate.from_json(run["result"]["list_errors"])
-    return replace(seating, rate=rate)
+    rate, kept = Rate.from_json(said) if said else None, _there(folder / POSTERIOR)
+    if kept is not None:
+        with stages.stage("reading the results"):
+            return read_answer(kept, evidence, rate)
+    with stages.stage("computing the posterior"):
+        found = answered(evidence, rate.value if rate else 0.0, how, stages)
+    return found if rate is None or found.binary else replace(found, rate=rate)
 
 
 def _inputs(folder: Path, run: dict[str, Any]) -> Inputs:

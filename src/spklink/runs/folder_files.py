@@ -10,6 +10,7 @@ from spklink.database.candidates import COLUMNS as CANDIDATES
 from spklink.database.conversations import segment_rows
 from spklink.database.segments import COLUMNS as SEGMENTS
 from spklink.result_tables import CSV, KeptTables, NewTables
+from spklink.runs.answer_file import write_answer
 from spklink.runs.cues import cue_tables
 from spklink.runs.inputs import seen_from
 from spklink.runs.listening_files import write_listening
@@ -42,26 +43,28 @@ def write_files(result: Result, new: Path, folder: Path) -> None:
         write_bytes(new / f"{name}.csv", content)
     _write_scores(result, new)
     write_sums(result.evidence, new)
+    write_answer(result.answer, new)
     _write_tables(result, new_tables(new, result.options))
 
 
 def _write_tables(result: Result, tables: NewTables) -> None:
-    seating = result.seating
+    answer, table = result.answer, result.conversations
     if result.listening is not None:
         write_listening(result.listening, result.conversations, tables)
     tables.columns("assignments", ASSIGNMENTS, result.assignment_columns())
-    if result.solution is not None:
-        tables.columns("cliques", CLIQUES, clique_columns(result.solution))
-        tables.rows("methods", METHODS, method_rows(result.solution))
-    if seating is not None:
-        tables.columns("presence", PRESENCE, presence_columns(seating))
+    if table.plain:
+        right = answer.given(lists_right=True).bits
+        tables.columns("cliques", CLIQUES, clique_columns(right))
+        tables.rows("methods", METHODS, method_rows(right))
+    if not answer.binary:
+        tables.columns("presence", PRESENCE, presence_columns(answer))
         tables.rows("misfits", MISFITS, result.misfits)
     if result.naming is not None:
         rows = result.naming.candidates.rows(result.conversations)
         tables.rows("candidates", CANDIDATES, rows)
     if result.unknown is not None:
         tables.rows("unknown", UNKNOWN, result.unknown.rows)
-    for name, of_cue in cue_tables(result.evidence, result.solution, seating).items():
+    for name, of_cue in cue_tables(result.evidence, answer).items():
         tables.rows(name, *of_cue)
 
 

@@ -27,7 +27,6 @@ from spklink.errors import check_folder
 from spklink.hands import Here
 from spklink.memory import limited_to
 from spklink.options import described, resolved
-from spklink.posterior.posterior import Posterior
 from spklink.recognizers.background import has_labels
 from spklink.recognizers.centre import leading
 from spklink.runs.case import Case, Plan
@@ -45,8 +44,8 @@ from spklink.runs.scoring import Scorer
 from spklink.runs.seated import (
     learned_again,
     rate_while_learning,
+    with_doubted_lists,
     with_misfits,
-    with_seating,
 )
 from spklink.runs.sources import (
     Source,
@@ -135,15 +134,15 @@ def _linked(case: Case, plan: Plan, cache: Path, asked: LinkOptions, stages: Sta
     told = (source.note, heard, compared.note, unused, damage_note(sound.store.damaged))
     notes = [*case.inputs.said(), *(text for text in told if text)]
     inputs = case.inputs.with_files(source.files)
-    result = Result("link", asked, inputs, evidence, notes=notes, stages=stages)
+    result = Result("link", asked, inputs, evidence, found.answer, notes=notes, stages=stages)
     result = result.with_calibrated(compared.pairs, found)
     with stages.stage("looking for wrong lists"):
         summed = frequent_voices(compared.scorer, frequent)
         if recalled is None:
-            result = with_seating(result, plan.rate, plan.how)
+            result = with_doubted_lists(result, plan.rate, plan.how)
             result = learned_again(result, compared.pairs, plan.choice, plan.how, summed)
         else:
-            result = replace(result, seating=recalled.seating)
+            result = replace(result, answer=recalled.answer)
         every = None
         if memory is not None:
             result, every = remembered(
@@ -226,11 +225,11 @@ def _with_voices(
 ) -> tuple[Evidence, Calibrated]:
     """Cues learned once more with the voices as their witness, and what both say together."""
     if not plan.silent:
-        cues = cues.with_voices(evidence.conversations, found.posterior)
+        cues = cues.with_voices(evidence.conversations, found.answer)
     evidence = evidence.with_cues(cues.terms)
-    if not isinstance(found.posterior, Posterior):
+    if not found.answer.binary:
         return evidence, found
-    return evidence, replace(found, posterior=evidence.solved(plan.how))
+    return evidence, replace(found, answer=evidence.lists_right(plan.how))
 
 
 def _source(
@@ -307,9 +306,7 @@ def _listening(result: Result, case: Case, plan: Plan, source: Source) -> Listen
         speech=source.sound.table(),
         problems=list(problem_rows(table, source.sound)),
         recognizer=recognizer_json(plan, source),
-        suspects=None
-        if claims is None
-        else suspects_of(table, result.solution, result.seating, claims),
+        suspects=None if claims is None else suspects_of(result.answer, claims),
         marks=source.sound.speech(),
     )
 

@@ -25,7 +25,7 @@ from spklink.runs.cues import cue_odds, odds_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.folder import load, read_evidence, read_run, solving
 from spklink.runs.result import Result
-from spklink.runs.seated import seated
+from spklink.runs.seated import answered
 from spklink.runs.stages import Stages
 from spklink.scores.trials import read_trials
 from spklink.tables import Table
@@ -54,9 +54,9 @@ def evaluate(
 def measured(result: Result, key: Labels) -> Evaluation:
     """All that a key tells about a result."""
     how, seats = solving(result.options), None
-    if result.seating is not None:
-        seats = evaluate_seats(result.seating, key, usable=result.usable, options=how)
-    if result.solution is None and seats is not None:
+    if not result.answer.binary:
+        seats = evaluate_seats(result.answer, key, usable=result.usable, options=how)
+    if not result.conversations.plain and seats is not None:
         return replace(evaluation.of_seats(seats, key), cues=by_cue_on_tracks(result, key))
     found = evaluation.evaluate(
         result.posterior, key.bits, foreign_key_rows=key.foreign, options=how
@@ -70,7 +70,7 @@ def by_cue(result: Result, key: Labels) -> list[CueRow]:
     if not evidence.cues:
         return []
     clique, bits = evidence.cliques.label, key.bits
-    alone = evidence.with_cues(()).solved(solving(result.options))
+    alone = evidence.with_cues(()).lists_right(solving(result.options)).bits
     found = {VOICES: odds_of(alone)} | cue_odds(evidence)
     found["together"] = odds_of(result.posterior)
     rows = [measure_odds(name, odds, bits, clique) for name, odds in found.items()]
@@ -86,15 +86,15 @@ def by_cue(result: Result, key: Labels) -> list[CueRow]:
 
 def by_cue_on_tracks(result: Result, key: Labels) -> list[CueRow]:
     """The same where a conversation is more than one bit: track by track."""
-    evidence, now = result.evidence, result.seating
-    if not evidence.cues or now is None:
+    evidence, now = result.evidence, result.answer
+    if not evidence.cues:
         return []
     silent = replace(evidence.scores, needed=np.zeros_like(evidence.scores.needed))
     kinds = {VOICES: evidence.with_cues(())} | {
         one.name: replace(evidence, scores=silent).with_cues([one]) for one in evidence.cues
     }
     how, rate, stages = solving(result.options), now.rate.value, Stages()
-    found = {name: seated(one, rate, None, how, stages) for name, one in kinds.items()}
+    found = {name: answered(one, rate, how, stages) for name, one in kinds.items()}
     truth = seat_truth(now, key).entry
     return [measure_tracks(name, one, truth) for name, one in (found | {"together": now}).items()]
 

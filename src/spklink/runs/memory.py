@@ -150,11 +150,9 @@ class Memory:
         why: str,
     ) -> Result:
         """Keep a model of what a run learned; the result names it."""
-        found, rate = result.calibrated, result.seating
+        found, answer = result.calibrated, result.answer
         assert found is not None
-        chance = (
-            found.posterior.candidate_probabilities(pairs.links) * pairs.usable[pairs.candidates]
-        )
+        chance = found.answer.candidate_probabilities(pairs.links) * pairs.usable[pairs.candidates]
         again = scorer.again if isinstance(scorer.again, LinkScorer) else None
         about = {
             "version": models.VERSION,
@@ -170,7 +168,7 @@ class Memory:
             "reasons": [one.reason for one in layers_of(scorer)],
             "calibration": result.calibration,
             "weight": {"rule": found.weight.rule, "beta": found.weight.beta},
-            "rate": None if rate is None else rate.rate.as_json(),
+            "rate": None if answer.binary else answer.rate.as_json(),
             "settled_at": found.settled_at,
             "notes": {"compared": note, "calibrated": found.note},
             "why": why,
@@ -217,10 +215,10 @@ class Memory:
             arrays["every"] = every[np.triu_indices(sides, 1)]
         if (found := result.calibrated) and found.sums is not None and found.chance is not None:
             arrays |= sums_arrays(self.table, self.frequent, self.keys, found.sums, found.chance)
-        if result.solution is not None:
-            arrays |= bits_arrays(result.solution, layout, words)
-        if result.seating is not None:
-            arrays |= seat_arrays(result.seating, layout, words)
+        if evidence.conversations.plain:
+            arrays |= bits_arrays(result.answer.given(lists_right=True).bits, layout, words)
+        if not result.answer.binary:
+            arrays |= seat_arrays(result.answer, layout, words)
         about = {"version": VERSION, "model": model.name, "words": words}
         self.answers.write(_name(model), about, arrays)
 

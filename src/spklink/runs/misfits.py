@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.database.lists import OTHERS
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.likelihood import Weight
-from spklink.posterior.seating import STRANGER, Seating
 from spklink.posterior.states.prior import Said
 from spklink.runs.names import Voices, find_names, placeholders, sides_of
 from spklink.tables import SEPARATOR, probability_text
@@ -58,14 +58,14 @@ class Misfit:
 
 
 def find_misfits(
-    seating: Seating, weight: Weight, said: list[Said], voices: Voices | None
+    answer: Answer, weight: Weight, said: list[Said], voices: Voices | None
 ) -> list[Misfit]:
     """All misfits, the most probable first; without voices nobody can be suggested."""
-    finder = _Finder(seating, weight, voices)
-    found = [*finder.absent(), *_known(seating, said)]
-    names = [*placeholders(seating)]
-    if voices is not None and len(seating.table.sides) <= MOST_SIDES:
-        names += find_names(seating, weight, voices)
+    finder = _Finder(answer, weight, voices)
+    found = [*finder.absent(), *_known(answer, said)]
+    names = [*placeholders(answer)]
+    if voices is not None and len(answer.table.sides) <= MOST_SIDES:
+        names += find_names(answer, weight, voices)
     found += [
         Misfit(SEPARATOR.join(one.calls), one.kind, one.probability, *one.texts) for one in names
     ]
@@ -79,31 +79,31 @@ def told(wrong: Floats) -> Ints:
     return chosen[np.argsort(-wrong[chosen], kind="stable")]
 
 
-def _known(seating: Seating, said: list[Said]) -> Iterator[Misfit]:
+def _known(answer: Answer, said: list[Said]) -> Iterator[Misfit]:
     """Known channels that are more probably wrong than right."""
-    table = seating.table
+    table = answer.table
     for one in said:
         first = table.listing.start[one.conversation]
         side = int(table.sides.start[one.conversation]) + one.track
         if one.person < 0:
-            chance, who = seating.stranger.chance[side], OTHERS
+            chance, who = answer.stranger.chance[side], OTHERS
         else:
-            chance = seating.places(int(first) + one.person).chance[one.track]
+            chance = answer.places(int(first) + one.person).chance[one.track]
             who = table.speakers[table.people[first + one.person]]
         if one.probability > 0.5 and chance < 0.5:
-            now = _name(seating, int(seating.speaker()[side]))
+            now = _name(answer, int(answer.speaker()[side]))
             yield Misfit(
                 conversation=table.ids[one.conversation],
                 kind=KNOWN,
                 probability=float(1.0 - chance),
                 listed=f"{one.track + 1}: {who}",
-                suggested=f"{now} {_digits(float(seating.confidence.chance[side]))}",
+                suggested=f"{now} {_digits(float(answer.confidence.chance[side]))}",
                 evidence=f"{who} was said to be on channel {one.track + 1}; the voices say {now}",
             )
 
 
-def _name(seating: Seating, person: int) -> str:
-    return OTHERS if person == STRANGER else seating.table.speakers[person]
+def _name(answer: Answer, person: int) -> str:
+    return OTHERS if person == STRANGER else answer.table.speakers[person]
 
 
 def _digits(chance: float) -> str:
@@ -113,16 +113,16 @@ def _digits(chance: float) -> str:
 class _Finder:
     """Looks for misfits in one database."""
 
-    def __init__(self, seating: Seating, weight: Weight, voices: Voices | None) -> None:
-        self.seating, self.weight, self.voices = seating, weight, voices
-        self.table = seating.table
-        self.speaker = seating.speaker()
+    def __init__(self, answer: Answer, weight: Weight, voices: Voices | None) -> None:
+        self.answer, self.weight, self.voices = answer, weight, voices
+        self.table = answer.table
+        self.speaker = answer.speaker()
         self.left = MOST_COMPARISONS
         self.groups: dict[int, dict[int, Ints]] = {}  # where people are, group by group
 
     def absent(self) -> Iterator[Misfit]:
         """Lists with somebody who is not there."""
-        wrong = self.seating.wrong.chance
+        wrong = self.answer.wrong.chance
         for m in told(wrong).tolist():
             yield Misfit(
                 conversation=self.table.ids[m],
@@ -137,9 +137,9 @@ class _Finder:
         """Who is missing, and what his other conversations say about that."""
         parts = []
         entries = np.arange(*self.table.listing.of(m).indices(len(self.table.people))[:2])
-        away = 1.0 - self.seating.presence.chance[entries]
+        away = 1.0 - self.answer.presence.chance[entries]
         for e in entries[np.argsort(-away, kind="stable")]:
-            chance = 1.0 - self.seating.presence.chance[e]
+            chance = 1.0 - self.answer.presence.chance[e]
             if self.table.possible[e] or chance < max(LEAST, 0.1 * float(away.max())):
                 continue
             parts.append(f"{self.table.speakers[self.table.people[e]]} absent {_digits(chance)}")
@@ -148,7 +148,7 @@ class _Finder:
 
     def _against(self, e: int) -> str:
         """The mean score of a person's nearest track with his other conversations."""
-        seats, place = self.seating.seats, self.seating.beliefs.place
+        seats, place = self.answer.seats, self.answer.beliefs.place
         slots, tracks = seats.slots, seats.layout.tracks
         mine = np.arange(slots.start[e], slots.start[e + 1])
         other = slots.other[mine]
@@ -183,7 +183,7 @@ class _Finder:
         ranked: list[tuple[float, str]] = []
         sides = np.arange(*self.table.sides.of(m).indices(len(self.speaker))[:2])
         for side in sides:
-            chance = float(self.seating.stranger.chance[side])
+            chance = float(self.answer.stranger.chance[side])
             if chance > LEAST and self.voices is not None:
                 ranked += [(chance * p, who) for p, who in self._fitting(m, int(side))]
         ranked.sort(key=lambda one: -one[0])
@@ -219,6 +219,6 @@ class _Finder:
         listed = set(self.table.people[self.table.listing.of(m)].tolist())
         group = int(self.table.group[m])
         if group not in self.groups:
-            self.groups[group] = sides_of(self.seating, group)
+            self.groups[group] = sides_of(self.answer, group)
         found = {who: sides for who, sides in self.groups[group].items() if who not in listed}
         return list(found), [sides[:MOST_VOICES] for sides in found.values()]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.likelihood import Weight
-from spklink.posterior.seating import STRANGER, Seating
 from spklink.tables import SEPARATOR
 
 Floats = NDArray[np.float64]
@@ -46,12 +46,12 @@ class NameMisfit:
         return self.listed, self.suggested, self.evidence
 
 
-def sides_of(seating: Seating, group: int) -> dict[int, Ints]:
+def sides_of(answer: Answer, group: int) -> dict[int, Ints]:
     """The sides on which each person of a group more probably is than not."""
-    table, speaker = seating.table, seating.speaker()
+    table, speaker = answer.table, answer.speaker()
     sides = np.flatnonzero(
         (speaker != STRANGER)
-        & (seating.confidence.chance > 0.5)
+        & (answer.confidence.chance > 0.5)
         & (table.group[table.sides.conversation] == group)
     )
     if not len(sides):
@@ -62,24 +62,24 @@ def sides_of(seating: Seating, group: int) -> dict[int, Ints]:
     return {int(one): part for one, part in zip(who.tolist(), parts, strict=True)}
 
 
-def find_names(seating: Seating, weight: Weight, voices: Voices) -> Iterator[NameMisfit]:
+def find_names(answer: Answer, weight: Weight, voices: Voices) -> Iterator[NameMisfit]:
     """All names that are probably one person with another, or two people."""
-    for group in range(len(seating.table.groups)):
-        by_name = sides_of(seating, group)
-        yield from _joined(seating, weight, voices, by_name)
+    for group in range(len(answer.table.groups)):
+        by_name = sides_of(answer, group)
+        yield from _joined(answer, weight, voices, by_name)
         for who, sides in by_name.items():
-            found = _split(seating, weight, voices, who, _with_strangers(seating, who, sides))
+            found = _split(answer, weight, voices, who, _with_strangers(answer, who, sides))
             if found is not None:
                 yield found
 
 
-def placeholders(seating: Seating) -> Iterator[NameMisfit]:
+def placeholders(answer: Answer) -> Iterator[NameMisfit]:
     """Names that fit no single voice: absent from more of their conversations than not."""
-    table = seating.table
+    table = answer.table
     certain = ~table.possible
     calls = np.bincount(table.people[certain], minlength=len(table.speakers))
     away = np.bincount(
-        table.people[certain], 1.0 - seating.presence.chance[certain], len(table.speakers)
+        table.people[certain], 1.0 - answer.presence.chance[certain], len(table.speakers)
     )
     for who in np.flatnonzero((calls >= OFTEN) & (away > 0.5 * calls)).tolist():
         entries = np.flatnonzero((table.people == who) & certain)
@@ -93,12 +93,12 @@ def placeholders(seating: Seating) -> Iterator[NameMisfit]:
         )
 
 
-def _rate(seating: Seating) -> float:
-    return max(seating.rate.value, RAREST)
+def _rate(answer: Answer) -> float:
+    return max(answer.rate.value, RAREST)
 
 
 def _joined(
-    seating: Seating, weight: Weight, voices: Voices, by_name: dict[int, Ints]
+    answer: Answer, weight: Weight, voices: Voices, by_name: dict[int, Ints]
 ) -> Iterator[NameMisfit]:
     """Pairs of names with one voice, by all of their voices."""
     names = list(by_name)
@@ -110,14 +110,14 @@ def _joined(
     table = _between(voices, every, number, len(names))
     both = size[:, None] + size[None, :]
     change = weight.of(both.astype(np.int32)) * table
-    prior = np.log(_rate(seating)) - np.log(len(names) - 1)
-    change[_met(seating, names)] = -np.inf  # nobody talks to himself
+    prior = np.log(_rate(answer)) - np.log(len(names) - 1)
+    change[_met(answer, names)] = -np.inf  # nobody talks to himself
     chance = 1.0 / (1.0 + np.exp(-np.clip(change + prior, -700.0, 700.0)))
     for a, b in np.argwhere(np.triu(chance > LEAST, 1)).tolist():
-        one, two = (seating.table.speakers[names[k]] for k in (a, b))
+        one, two = (answer.table.speakers[names[k]] for k in (a, b))
         pairs = size[a] * size[b]
         yield NameMisfit(
-            calls=_calls(seating, np.concatenate([by_name[names[a]], by_name[names[b]]])),
+            calls=_calls(answer, np.concatenate([by_name[names[a]], by_name[names[b]]])),
             kind=ONE,
             probability=float(chance[a, b]),
             listed=f"{one}{SEPARATOR}{two}",
@@ -135,11 +135,11 @@ def _between(voices: Voices, sides: Ints, number: Ints, names: int) -> Floats:
     return table + table.T
 
 
-def _met(seating: Seating, names: list[int]) -> NDArray[np.bool_]:
+def _met(answer: Answer, names: list[int]) -> NDArray[np.bool_]:
     """(names, names) whether two people are listed in one conversation."""
     where = {who: k for k, who in enumerate(names)}
     met = np.eye(len(names), dtype=bool)
-    table = seating.table
+    table = answer.table
     for m in range(len(table)):
         own = table.listing.of(m)
         listed = table.people[own][~table.candidate[own]].tolist()
@@ -148,20 +148,20 @@ def _met(seating: Seating, names: list[int]) -> NDArray[np.bool_]:
     return met
 
 
-def _with_strangers(seating: Seating, who: int, sides: Ints) -> Ints:
+def _with_strangers(answer: Answer, who: int, sides: Ints) -> Ints:
     """The sides of a person, and where he is absent the likeliest of someone else."""
-    table, speaker = seating.table, seating.speaker()
+    table, speaker = answer.table, answer.speaker()
     entries, more = np.flatnonzero((table.people == who) & ~table.candidate), []
-    for e in entries[seating.presence.chance[entries] < 0.5].tolist():
+    for e in entries[answer.presence.chance[entries] < 0.5].tolist():
         own = table.sides.of(int(table.listing.conversation[e]))
         strange = np.flatnonzero(speaker[own] == STRANGER) + own.start
         if len(strange):
-            more.append(int(strange[np.argmax(seating.stranger.chance[strange])]))
+            more.append(int(strange[np.argmax(answer.stranger.chance[strange])]))
     return np.concatenate([sides, np.array(more, np.int64)])
 
 
 def _split(
-    seating: Seating, weight: Weight, voices: Voices, who: int, sides: Ints
+    answer: Answer, weight: Weight, voices: Voices, who: int, sides: Ints
 ) -> NameMisfit | None:
     """The best way to give a name to two people, if that is not improbable."""
     if len(sides) < 2 * FEWEST:
@@ -175,17 +175,17 @@ def _split(
     w = float(weight.of(np.array([len(sides)], np.int32))[0])
     gain = -w * float(table[np.ix_(part, ~part)].sum())
     ways = (len(sides) - 1) * np.log(2.0)
-    odds = np.clip(gain + np.log(_rate(seating)) - ways, -700.0, 700.0)
+    odds = np.clip(gain + np.log(_rate(answer)) - ways, -700.0, 700.0)
     chance = float(1.0 / (1.0 + np.exp(-odds)))
     if chance <= LEAST:
         return None
     fewer = part if part.sum() <= (~part).sum() else ~part
     across = float(table[np.ix_(fewer, ~fewer)].mean())
     return NameMisfit(
-        calls=_calls(seating, sides[fewer]),
+        calls=_calls(answer, sides[fewer]),
         kind=TWO,
         probability=chance,
-        listed=seating.table.speakers[who],
+        listed=answer.table.speakers[who],
         suggested=f"another person in {int(fewer.sum())} of {len(sides)} conversations",
         evidence=f"{across:+.1f} on average between these and the others",
     )
@@ -209,5 +209,5 @@ def _best_split(table: Floats) -> NDArray[np.bool_]:
     return np.asarray(part, np.bool_)
 
 
-def _calls(seating: Seating, sides: Ints) -> list[str]:
-    return [seating.table.ids[m] for m in seating.table.sides.conversation[sides].tolist()]
+def _calls(answer: Answer, sides: Ints) -> list[str]:
+    return [answer.table.ids[m] for m in answer.table.sides.conversation[sides].tolist()]

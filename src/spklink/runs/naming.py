@@ -23,8 +23,8 @@ from spklink.database.candidates import Candidates
 from spklink.database.conversations import Conversations
 from spklink.database.lists import MOST_PLACED
 from spklink.database.sides import vague
+from spklink.posterior.answer import Answer
 from spklink.posterior.open_set import SURE, Identified, Voices, gathered, identify, means
-from spklink.posterior.seating import Seating
 from spklink.runs.names import Voices as Compare
 from spklink.runs.names import sides_of
 
@@ -56,20 +56,20 @@ class Naming:
         return numbers | {"candidates": len(self.candidates)}
 
 
-def unlisted_sides(seating: Seating, usable: Mask | None) -> Ints:
+def unlisted_sides(answer: Answer, usable: Mask | None) -> Ints:
     """The sides that somebody unlisted may be on."""
-    table = seating.table
+    table = answer.table
     asked = vague(table) & (np.arange(len(table)) < table.asked)
     good = np.ones(len(table.sides), np.bool_) if usable is None else usable
     return np.flatnonzero(asked[table.sides.conversation] & good)
 
 
-def find_candidates(seating: Seating, compare: Compare, usable: Mask | None) -> Naming:
+def find_candidates(answer: Answer, compare: Compare, usable: Mask | None) -> Naming:
     """Candidates of all conversations with open lists, group by group."""
-    sides = unlisted_sides(seating, usable)
-    group = seating.table.group[seating.table.sides.conversation[sides]]
+    sides = unlisted_sides(answer, usable)
+    group = answer.table.group[answer.table.sides.conversation[sides]]
     parts = [
-        _Group(seating, compare, sides[group == g], g).chosen() for g in np.unique(group).tolist()
+        _Group(answer, compare, sides[group == g], g).chosen() for g in np.unique(group).tolist()
     ]
     found = [one for one in parts if one is not None]
     if not found:
@@ -77,7 +77,7 @@ def find_candidates(seating: Seating, compare: Compare, usable: Mask | None) -> 
         nobody = Candidates(none, none, np.zeros(0), np.zeros(0))
         return Naming(nobody, len(sides), 0, 0.0, 0.0, 0.0)
     return Naming(
-        _joined([one.candidates for one in found], seating.table),
+        _joined([one.candidates for one in found], answer.table),
         len(sides),
         sum(one.people for one in found),
         sum(one.rate * one.tracks for one in found) / max(sum(one.tracks for one in found), 1),
@@ -102,12 +102,12 @@ def _joined(parts: list[Candidates], table: Conversations) -> Candidates:
 class _Group:
     """The tracks and people of one group."""
 
-    def __init__(self, seating: Seating, compare: Compare, sides: Ints, group: int) -> None:
-        self.table, self.compare, self.sides = seating.table, compare, sides
-        self.free = seating.stranger.chance[sides]
-        known = sides_of(seating, group)
+    def __init__(self, answer: Answer, compare: Compare, sides: Ints, group: int) -> None:
+        self.table, self.compare, self.sides = answer.table, compare, sides
+        self.free = answer.stranger.chance[sides]
+        known = sides_of(answer, group)
         self.people = np.array(list(known), np.int64)
-        self.trust = seating.confidence.chance.copy()
+        self.trust = answer.confidence.chance.copy()
         self.known = [one[np.argsort(-self.trust[one], kind="stable")] for one in known.values()]
         self.listed = _listed(self.table, sides, self.people)
 

@@ -19,9 +19,9 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import STRANGER, Labels, said_of
 from spklink.database.links import Links, needed_sides, pair_starts
 from spklink.database.lists import OTHERS
-from spklink.database.sides import TWO, exchanged, numbered, speakers_on
-from spklink.posterior.posterior import Options, Posterior
-from spklink.posterior.seating import Seating, certain_calls, places_of, said_about, seat
+from spklink.database.sides import exchanged, numbered
+from spklink.posterior.answer import Answer, certain_calls
+from spklink.posterior.posterior import Options
 from spklink.posterior.states.prior import layout_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.weighed import Weighed, weigh
@@ -157,12 +157,11 @@ def _turned(seats: Seats, names: tuple[str, ...]) -> float:
 
 @dataclass(frozen=True)
 class Part:
-    """Some cliques, solved: by bits, or in full where there is an answer in full."""
+    """Some cliques, solved."""
 
     calls: Ints  # their conversations in the whole table
     evidence: Evidence
-    posterior: Posterior | None
-    seating: Seating | None
+    answer: Answer
     usable: NDArray[np.bool_]  # (sides of the part,)
 
     @property
@@ -172,10 +171,7 @@ class Part:
     @cached_property
     def place(self) -> Ints:
         """(entries,) where the listed people are in the best state found."""
-        if self.seating is not None:
-            return self.seating.beliefs.place
-        assert self.posterior is not None
-        return places_of(self.table, self.posterior.best)
+        return self.answer.place
 
     def names(self, i: int) -> tuple[str, ...]:
         """Who is on the tracks of one conversation in the best state; empty where a track cannot be
@@ -194,17 +190,13 @@ class Part:
     @cached_property
     def track_figures(self) -> tuple[Floats, Floats, Floats]:
         """(sides,) how probable it is that this person is there, with both ends."""
-        if self.seating is not None:
-            sure = self.seating.confidence
-            return sure.chance, sure.low, sure.high
-        assert self.posterior is not None
-        one, two, three = (np.repeat(x, TWO) for x in self.posterior.confidence())
-        return one, two, three
+        sure = self.answer.confidence
+        return sure.chance, sure.low, sure.high
 
     @cached_property
     def weighed(self) -> Weighed:
         """What speaks for what is said of every conversation."""
-        return weigh(self.evidence, self.posterior, self.seating)
+        return weigh(self.evidence, self.answer)
 
     @cached_property
     def given(self) -> NDArray[np.bool_]:
@@ -213,11 +205,7 @@ class Part:
 
     @cached_property
     def _speaker(self) -> Ints:
-        if self.seating is not None:
-            found = self.seating.speaker()
-        else:
-            assert self.posterior is not None
-            found = speakers_on(self.table, self.posterior.best)
+        found = self.answer.speaker()
         known = self.evidence.known
         if known is not None and known.said.heard:
             found, sides = found.copy(), self.table.sides
@@ -233,11 +221,7 @@ class Part:
 
     def certainty(self, i: int) -> str:
         """Of what is said of a conversation: exact, certified, sampled or estimated."""
-        k = int(self.label[i])
-        if self.seating is not None:
-            return self.seating.certainty[k]
-        assert self.posterior is not None
-        return str(self.posterior.certainty[k])
+        return self.answer.certainty[int(self.label[i])]
 
     def resolvable(self, i: int) -> bool:
         """Whether voices can tell who is who."""
@@ -249,25 +233,13 @@ def solved(
     calls: Ints,
     usable: NDArray[np.bool_],
     *,
-    rate: float | None,
+    rate: float,
     how: Options,
     start: Ints | None = None,
 ) -> Part:
-    """A clique solved; by bits where there is no rate of list errors. `start` may say where people
-    were before."""
-    if rate is None:
-        return Part(calls, evidence, evidence.solved(how), None, usable)
-    table = evidence.conversations
-    seating = seat(
-        *(table, evidence.cliques, evidence.links, evidence.scores.needed),
-        weight=evidence.weight,
-        rate=rate,
-        said=said_about(table, evidence.known),
-        start=start,
-        near=start is not None,
-        options=how,
-    )
-    return Part(calls, evidence, None, evidence.promised_seats(seating), usable)
+    """A clique solved, with a rate of list errors; `start` may say where people were before."""
+    answer = evidence.answered(rate, how, start=start, near=start is not None)
+    return Part(calls, evidence, answer, usable)
 
 
 def clique_of(whole: Part, k: int) -> Part:
@@ -282,8 +254,5 @@ def clique_of(whole: Part, k: int) -> Part:
         evidence = replace(evidence, known=replace(evidence.known, said=said))
     sides = whole.table.sides
     usable = whole.usable[ranges(sides.start[calls], sides.counts[calls])]
-    posterior = None if whole.posterior is None else whole.posterior.of_clique(k)
-    seating = whole.seating
-    if seating is not None:
-        seating = seating.of_clique(k, evidence.conversations, evidence.cliques)
-    return Part(whole.calls[calls], evidence, posterior, seating, usable)
+    answer = whole.answer.of_clique(k, evidence.conversations, evidence.cliques)
+    return Part(whole.calls[calls], evidence, answer, usable)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.posterior.answer import Answer
 from spklink.posterior.inference.network import Network, Networks, condition
 from spklink.posterior.listens import NEVER, affordable, fewest, joint_of
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating
 from spklink.posterior.states.listing import MOST, Listing, listed, state_count
 from spklink.posterior.states.network import StateNetwork, split
 from spklink.posterior.states.seats import fix
@@ -47,8 +47,8 @@ def plan(part: Part, certainty: float) -> Plan:
     sure, label, cliques = figures(part)[1], part.label, len(part.evidence.cliques)
     open_, bits = sure < certainty, marginal_bits(part)
     listens, entropy = np.zeros((2, 2, cliques))
-    if part.posterior is not None:
-        entropy[:] = part.posterior.entropy_low, part.posterior.entropy_high
+    if part.answer.binary:
+        entropy[:] = part.answer.bits.entropy_low, part.answer.bits.entropy_high
     else:
         np.maximum.at(entropy[0], label, bits)
         np.add.at(entropy[1], label, bits)
@@ -66,7 +66,7 @@ def plan(part: Part, certainty: float) -> Plan:
 def _pieces(part: Part, found: Plan, kept: Mask, certainty: float) -> None:
     """Piece by piece of what is not taken as it is."""
     nodes, network = _network(part, kept)
-    bits, whole = np.zeros(len(found.exact)), part.posterior is None
+    bits, whole = np.zeros(len(found.exact)), not part.answer.binary
     if network is None:
         return _bound(part, found, nodes)
     pieces = split(network)
@@ -99,10 +99,9 @@ def _bound(part: Part, found: Plan, own: Ints) -> None:
 
 def _network(part: Part, kept: Mask) -> tuple[Ints, StateNetwork | None]:
     """The conversations that are kept, and how they hang together given the others."""
-    if part.seating is not None:
-        return _of_seats(part.seating, kept)
-    assert part.posterior is not None
-    return _of_bits(part.posterior, kept)
+    if part.answer.binary:
+        return _of_bits(part.answer.bits, kept)
+    return _of_seats(part.answer, kept)
 
 
 def _of_bits(posterior: Posterior, kept: Mask) -> tuple[Ints, StateNetwork]:
@@ -130,20 +129,20 @@ def _together(networks: Networks) -> Network:
     return Network(networks.field, a, b, networks.coupling, 0.0)
 
 
-def _of_seats(seating: Seating, kept: Mask) -> tuple[Ints, StateNetwork | None]:
-    nodes, seats = np.flatnonzero(kept), seating.seats
+def _of_seats(answer: Answer, kept: Mask) -> tuple[Ints, StateNetwork | None]:
+    nodes, seats = np.flatnonzero(kept), answer.seats
     layout = seats.layout
     shapes = zip(layout.people[nodes].tolist(), layout.tracks[nodes].tolist(), strict=True)
-    if seating.split is not None or any(state_count(*shape) > MOST for shape in set(shapes)):
+    if answer.split is not None or any(state_count(*shape) > MOST for shape in set(shapes)):
         return nodes, None
-    part, entries = fix(seats, seating.beliefs.place, kept)
-    probable = _probable(listed(part, apart=True), seating, entries)
+    part, entries = fix(seats, answer.beliefs.place, kept)
+    probable = _probable(listed(part, apart=True), answer, entries)
     if (np.diff(probable.start) > MOST_STATES).any():
         return nodes, None
     return nodes, probable.network()
 
 
-def _probable(listing: Listing, seating: Seating, entries: Ints) -> Listing:
+def _probable(listing: Listing, answer: Answer, entries: Ints) -> Listing:
     """Without states that are less probable than NEVER, as is the place of somebody in them."""
     seats, places = listing.seats, listing.places
     node = np.repeat(np.arange(len(seats)), np.diff(listing.start))
@@ -151,7 +150,7 @@ def _probable(listing: Listing, seating: Seating, entries: Ints) -> Listing:
     for p in range(places.shape[1]):
         here = np.flatnonzero(p < seats.layout.people[node])
         entry = entries[seats.person_start[node[here]] + p]
-        chance = seating.beliefs.guess[seating.seats.place_start[entry] + places[here, p]]
+        chance = answer.beliefs.guess[answer.seats.place_start[entry] + places[here, p]]
         most[here] = np.minimum(most[here], chance)
     best = np.zeros(len(seats))
     np.maximum.at(best, node, most)
@@ -163,10 +162,9 @@ def _probable(listing: Listing, seating: Seating, entries: Ints) -> Listing:
 def figures(part: Part) -> tuple[Floats, Floats, Floats]:
     """(n,) how probable what is said of a conversation is, with both ends: of the answer in full,
     that of its least certain usable track."""
-    if part.seating is None:
-        assert part.posterior is not None
-        return part.posterior.confidence()
-    sides, sure = part.table.sides, part.seating.confidence
+    if part.answer.binary:
+        return part.answer.bits.confidence()
+    sides, sure = part.table.sides, part.answer.confidence
     low = np.where(part.usable, sure.low, 2.0)  # what cannot be heard is not waited for
     order = np.lexsort((low, sides.conversation))
     worst = order[sides.start[:-1]]
@@ -178,11 +176,10 @@ def figures(part: Part) -> tuple[Floats, Floats, Floats]:
 
 def marginal_bits(part: Part) -> Floats:
     """(n,) bits of every conversation by itself; in full no less than of any person in it."""
-    if part.seating is None:
-        assert part.posterior is not None
-        p = part.posterior.exchanged
+    if part.answer.binary:
+        p = part.answer.bits.exchanged
         return np.asarray(_entropy(np.stack([p, 1.0 - p])).sum(axis=0))
-    seats, beliefs = part.seating.seats, part.seating.beliefs
+    seats, beliefs = part.answer.seats, part.answer.beliefs
     of_place = _entropy(beliefs.guess[: int(seats.place_start[-1])])
     found = np.zeros(len(seats))
     if len(seats.node):

@@ -92,7 +92,7 @@ def _misfit(kind: str, wrong: float, listed: str, suggested: str, calls: list[st
 def _conflicts(result: Result) -> list[tuple[str, Question]]:
     if not result.evidence.cues:
         return []
-    said = for_claimed(result.evidence, result.solution, result.seating)
+    said = for_claimed(result.evidence, result.answer)
     return [
         (name, Question(CONFLICT, f"{one} and {two} contradict each other", "Who is this?", 0.5))
         for name, one, _, two, _ in conflict_rows(said, result.conversations)

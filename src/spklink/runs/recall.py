@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from spklink.database.conversations import Conversations
 from spklink.database.frequent import Frequent
 from spklink.database.labels import Labels
 from spklink.database.links import Links, needed_sides
-from spklink.posterior.posterior import Options, Posterior, solve
-from spklink.posterior.seating import Seating, places_of, said_about, seat
-from spklink.posterior.states.seats import build_seats
+from spklink.posterior.answer import Answer, answer_of_states
+from spklink.posterior.posterior import Options
 from spklink.runs.call_keys import Keys, Match
 from spklink.runs.clique_store import (
     KeptCliques,
@@ -77,7 +77,7 @@ class Recalled:
     scorer: Scorer
     pairs: Pairs
     found: Calibrated
-    seating: Seating | None
+    answer: Answer
     every: Floats | None  # (S, S) scores of all pairs, of a small database
     new: int  # conversations the model was not learned on
     fresh: bool  # something was computed that the answers did not have
@@ -113,16 +113,15 @@ class Recalling:
         summed = self._summed(scorer, evidence, pairs, line)
         if summed is not None:
             evidence = evidence.with_sums(summed.sums)
-        posterior, seating, touched = self._solved(evidence, answers)
-        solution = posterior if posterior is not None else seating
-        assert solution is not None
+        answer, touched = self._solved(evidence, answers)
+        linked = answer.given(lists_right=True) if table.plain else answer.with_pairs(self.how)
         note = model.about["notes"]["calibrated"]
-        found = Calibrated(solution, line, model.weight, llr, others, note=note)
+        found = Calibrated(linked, line, model.weight, llr, others, note=note)
         if summed is not None:
             found = replace(found, sums=summed.sums, chance=summed.base)
         new = self.match.call < 0
         if new.any():
-            chance = _chance(solution, self.links, self.how)
+            chance = linked.candidate_probabilities(self.links)
             same = chance * pairs.usable[pairs.candidates]
             seen = numbers(table, scorer, pairs, same)
             drifted = drift_of(table, seen, new, np.asarray(model.arrays["drift"])).why
@@ -132,7 +131,7 @@ class Recalling:
         fresh = bool(computed or touched or gone)
         kept = (None, None) if answers is None else (answers.arrays, answers.match)
         every = None if drifted else every_pair(scorer, *kept)
-        return Recalled(model, scorer, pairs, found, seating, every, int(new.sum()), fresh), drifted
+        return Recalled(model, scorer, pairs, found, answer, every, int(new.sum()), fresh), drifted
 
     def _scorer(self, answers: Answers | None) -> Scorer:
         model, table = self.model, self.table
@@ -194,65 +193,31 @@ class Recalling:
         there[there] = inside[self.match.side[there]]
         return np.flatnonzero(there & self.scorer.sound.usable)
 
-    def _solved(
-        self, evidence: Evidence, answers: Answers | None
-    ) -> tuple[Posterior | None, Seating | None, int]:
-        """The posterior of every clique: of those that nothing touched as it was; and how many
-        were solved."""
+    def _solved(self, evidence: Evidence, answers: Answers | None) -> tuple[Answer, int]:
+        """The answer for every clique: of those that nothing touched as it was; and how many were
+        solved."""
         names = clique_names(evidence, self.keys)
         kept = None if answers is None else answers.cliques(names)
         if kept is None or kept.touched.all():
-            posterior = solve(evidence.model, options=self.how) if self._plain else None
-            return posterior, self._seated(evidence, posterior), len(names)
+            return self._answered(evidence), len(names)
         calls = np.flatnonzero(kept.touched[evidence.cliques.label])
-        part = part_of(evidence, calls) if len(calls) else None
-        layout, posterior, own = Layout(evidence), None, None
-        if self._plain:
-            own = None if part is None else solve(part.model, options=self.how)
-            posterior = kept.bits(evidence, layout, own)
-        if self.model.rate is None:
-            return posterior, None, len(calls)
-        fresh = None if part is None else self._seated(part, own)
-        beliefs = kept.seats(layout, None if fresh is None else fresh.beliefs)
-        return posterior, self._seating(evidence, beliefs), len(calls)
-
-    @property
-    def _plain(self) -> bool:
-        return self.table.plain
-
-    def _seated(self, evidence: Evidence, posterior: Posterior | None) -> Seating | None:
-        """The answer in full, at the rate of list errors that the model has."""
-        rate, table = self.model.rate, evidence.conversations
+        fresh = self._answered(part_of(evidence, calls)) if len(calls) else None
+        layout, rate = Layout(evidence), self.model.rate
+        right = partial(evidence.lists_right, self.how)
+        if self.table.plain:
+            own = None if fresh is None else fresh.given(lists_right=True).bits
+            right = partial(evidence.of_bits, kept.bits(evidence, layout, own))
         if rate is None:
-            return None
-        found = seat(
-            *(table, evidence.cliques, evidence.links, evidence.scores.needed),
-            weight=evidence.weight,
-            rate=rate.value,
-            said=said_about(table, evidence.known),
-            start=None if posterior is None else places_of(table, posterior.best),
-            near=posterior is not None,
-            options=self.how,
-        )
-        return replace(found, rate=rate)
+            return right(), len(calls)
+        beliefs = kept.seats(layout, None if fresh is None else fresh.beliefs)
+        table, seats = evidence.conversations, evidence.seats(rate.value)
+        answer = answer_of_states(table, evidence.cliques, rate, seats, beliefs, cache(right))
+        return answer, len(calls)
 
-    def _seating(self, evidence: Evidence, beliefs: Any) -> Seating:
-        rate, table = self.model.rate, evidence.conversations
-        assert rate is not None
-        seats = build_seats(
-            table,
-            evidence.links,
-            evidence.scores.needed,
-            weight=evidence.weight,
-            rate=rate.value,
-            said=said_about(table, evidence.known),
-        )
-        return Seating(table, evidence.cliques, seats, beliefs, rate)
-
-
-def _chance(solution: Any, links: Links, how: Options) -> NDArray[np.float64]:
-    """(C,) how probable candidates are one person."""
-    if isinstance(solution, Posterior):
-        return solution.candidate_probabilities(links)
-    whole: Seating = solution.with_pairs(how)
-    return whole.candidate_probabilities(links)
+    def _answered(self, evidence: Evidence) -> Answer:
+        """The answer at the rate of list errors that the model has."""
+        rate, right = self.model.rate, None
+        if self.table.plain:
+            right = evidence.lists_right(self.how)
+        found = evidence.answered(rate.value if rate else 0.0, self.how, right=right, near=True)
+        return found if rate is None else replace(found, rate=rate)

@@ -15,9 +15,9 @@ from spklink.calibration.choice import Calibrated
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations
 from spklink.database.sides import refuse_more_than_bits
+from spklink.posterior.answer import Answer, certain_calls
 from spklink.posterior.inference.beliefs import CERTAINTIES
-from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating, certain_calls
+from spklink.posterior.posterior import Options, Posterior
 from spklink.runs.evidence import Evidence
 from spklink.runs.inputs import Inputs
 from spklink.runs.naming import Naming
@@ -26,7 +26,6 @@ from spklink.runs.rows import (
     DECISIONS,
     assignment_columns,
     decisions,
-    seat_columns,
 )
 from spklink.runs.stages import Stages
 from spklink.runs.unknown import Unknown
@@ -56,8 +55,7 @@ class Result(Shown):
     options: Mapping[str, Any]  # as they were settled
     inputs: Inputs
     evidence: Evidence
-    solution: Posterior | None = None  # None while a run is at work, and where bits do not do
-    seating: Seating | None = None  # None where the bits of the posterior say all of it
+    answer: Answer
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
     naming: Naming | None = None  # who may be on tracks that nobody is listed on
     unknown: Unknown | None = None  # who recurs there without a name
@@ -72,36 +70,32 @@ class Result(Shown):
     @property
     def posterior(self) -> Posterior:
         """Who is on which channel, conversation by conversation, given that the lists are right:
-        of two certain people on two channels. `seating` has all others, and wrong lists."""
-        if self.solution is None:
-            refuse_more_than_bits(self.conversations)
-        assert self.solution is not None
-        return self.solution
+        of two certain people on two channels. `answer` has all others, and wrong lists."""
+        refuse_more_than_bits(self.conversations)
+        return self.answer.given(lists_right=True).bits
 
     def with_calibrated(self, pairs: Pairs, found: Calibrated) -> Result:
         """Solved by calibrating `pairs`, whose scores are kept beside the log-likelihood-ratios."""
         evidence = self.evidence
         raw = needed_and(evidence.conversations, evidence.links, pairs.scores, pairs.non_targets)
-        scores = replace(evidence.scores, needed=found.llr, non_targets=found.non_targets)
+        evidence = evidence.calibrated(found)
         return replace(
             self,
-            evidence=replace(evidence, scores=scores, weight=found.weight).with_sums(found.sums),
-            solution=found.posterior if isinstance(found.posterior, Posterior) else None,
+            evidence=evidence,
+            answer=evidence.of_bits(found.answer.bits) if found.answer.binary else found.answer,
             raw=raw,
             calibrated=found,
             calibration=found.as_json(),
             notes=[*self.notes, *filter(None, [found.note])],
         )
 
-    def recalibrated(self, found: Calibrated) -> Result:
-        """The same scores calibrated otherwise."""
-        scores = replace(self.evidence.scores, needed=found.llr, non_targets=found.non_targets)
-        assert isinstance(found.posterior, Posterior)
-        evidence = replace(self.evidence, scores=scores, weight=found.weight)
+    def recalibrated(self, found: Calibrated, how: Options) -> Result:
+        """With its scores calibrated otherwise, and lists taken at their word again."""
+        evidence = self.evidence.calibrated(found)
         return replace(
             self,
-            evidence=evidence.with_sums(found.sums),
-            solution=found.posterior,
+            evidence=evidence,
+            answer=evidence.lists_right(how),
             calibrated=found,
             calibration=found.as_json(),
         )
@@ -122,18 +116,15 @@ class Result(Shown):
         return rows_of(self.assignment_columns())
 
     def assignment_columns(self) -> list[Column]:
-        """The same by columns."""
-        if self.seating is None:
-            return assignment_columns(self.conversations, self.posterior, self.usable)
+        """Those rows by columns."""
         given = certain_calls(self.conversations, self.evidence.known)
-        return seat_columns(self.seating, given, self.usable)
+        return assignment_columns(self.answer, given, self.usable)
 
     def summary(self) -> dict[str, Any]:
         """The few numbers a person asks for first."""
-        found = {} if self.solution is None else summary(self.conversations, self.solution)
-        if self.seating is not None:
-            found = found | seating_summary(self.seating, self.usable, self.misfits)
-            found = found | self._unlisted()
+        found = summary(self.answer, self.usable, self.misfits)
+        if not self.answer.binary:
+            found |= self._unlisted()
         if self.listening is None:
             return found
         speech, suspects = self.listening.speech, self.listening.suspects
@@ -150,8 +141,8 @@ class Result(Shown):
         table, found = self.conversations, dict[str, Any]()
         if table.enrolled:
             found["enrolled"] = table.enrolled
-        if self.naming is not None and self.seating is not None:
-            entry = self.seating.entry
+        if self.naming is not None:
+            entry = self.answer.entry
             named = int((table.candidate[np.maximum(entry, 0)] & (entry >= 0)).sum())
             found["naming"] = self.naming.as_json() | {"named": named}
         if self.unknown is not None:
@@ -183,29 +174,34 @@ class Result(Shown):
         return ASSIGNMENTS, self.assignments()
 
 
-def seating_summary(
-    seating: Seating, usable: NDArray[np.bool_] | None, misfits: Sequence[Sequence[Any]]
+def summary(
+    answer: Answer, usable: NDArray[np.bool_] | None, misfits: Sequence[Sequence[Any]]
 ) -> dict[str, Any]:
-    """Of the answer in full: tracks, lists, and what to do about them."""
-    table, cliques = seating.table, seating.cliques
-    decided = decisions(seating, usable)[: int(table.sides.start[table.asked])]
-    return {
+    """Of a solved database: bits where lists are right; tracks and lists where these may be wrong,
+    and what to do about them."""
+    found = {}
+    if answer.table.plain:
+        found = _summary_of_bits(answer.table, answer.given(lists_right=True).bits)
+    if answer.binary:
+        return found
+    table, cliques = answer.table, answer.cliques
+    decided = decisions(answer, usable)[: int(table.sides.start[table.asked])]
+    return found | {
         "conversations": table.asked,
-        "speakers": len(seating.table.speakers),
+        "speakers": len(table.speakers),
         "cliques": len(cliques),
         "largest_clique": int(cliques.size.max(initial=0)),
         "unresolvable": int((~cliques.resolvable).sum()),
         "tracks": len(decided),
         "decisions": {name: decided.count(name) for name in DECISIONS},
-        "list_errors": seating.rate.as_json(),
-        "wrong_lists": int((seating.wrong.chance > 0.5).sum()),
+        "list_errors": answer.rate.as_json(),
+        "wrong_lists": int((answer.wrong.chance > 0.5).sum()),
         "misfits": len(misfits),
-        "certainty": {name: seating.certainty.count(name) for name in CERTAINTIES},
+        "certainty": {name: answer.certainty.count(name) for name in CERTAINTIES},
     }
 
 
-def summary(table: Conversations, posterior: Posterior) -> dict[str, Any]:
-    """Of a solved database."""
+def _summary_of_bits(table: Conversations, posterior: Posterior) -> dict[str, Any]:
     cliques = posterior.model.cliques
     return {
         "conversations": len(table),

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from spklink.database.cliques import inseparable
 from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
-from spklink.database.sides import speakers_on
 from spklink.measures.evaluation import configurations
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import STRANGER, Seating
 from spklink.tables import probability_text
 from spklink.texts import Texts
 from spklink.written_columns import Column, numbers, probabilities, whole_numbers, words
@@ -44,48 +43,24 @@ METHODS = (
 )
 
 
-def assignment_columns(
-    table: Conversations, posterior: Posterior, usable: Mask | None = None
-) -> list[Column]:
-    """One row a side, in table order, lists taken at their word."""
-    cliques, calls = posterior.model.cliques, table.sides.conversation
-    label = cliques.label
-    settled, resolvable = posterior.settled(), cliques.resolvable[label]
-    code = np.select([settled, resolvable], [0, 1], 2)[calls]
-    decision = Column(DECISIONS, code if usable is None else np.where(usable, code, UNUSED))
-    chance, low, high = probabilities(*posterior.confidence())
-    return [
-        Column(table.ids, calls),
-        whole_numbers(table.sides.position + 1),
-        _named(table, speakers_on(table, posterior.best), decision),
-        chance.of(calls),
-        whole_numbers(label + 1).of(calls),
-        low.of(calls),
-        high.of(calls),
-        words(posterior.certainty).of(label).of(calls),
-        Column((INFERRED, GIVEN), (posterior.bits >= 0).astype(np.int64)).of(calls),
-        decision,
-    ]
-
-
-def seat_columns(seating: Seating, given: Mask, usable: Mask | None = None) -> list[Column]:
-    """One row a side, in table order; `given` marks conversations with a known channel."""
-    table, figures = seating.table, seating.confidence
-    label = seating.cliques.label
+def assignment_columns(answer: Answer, given: Mask, usable: Mask | None = None) -> list[Column]:
+    """One row per side, in table order; `given` marks conversations with a known channel."""
+    table, figures = answer.table, answer.confidence
+    label = answer.cliques.label
     asked = slice(int(table.sides.start[table.asked]))  # nobody asks who is in an enrolment
     calls = table.sides.conversation[asked]
-    decision = Column(DECISIONS, decision_codes(seating, usable)[asked])
+    decision = Column(DECISIONS, decision_codes(answer, usable)[asked])
     ends = (one[asked] for one in (figures.chance, figures.low, figures.high))
     chance, low, high = probabilities(*ends)
     return [
         Column(table.ids, calls),
         whole_numbers(table.sides.position[asked] + 1),
-        _named(table, seating.speaker()[asked], decision),
+        _named(table, answer.speaker()[asked], decision),
         chance,
         whole_numbers(label + 1).of(calls),
         low,
         high,
-        Column(CERTAINTIES, seating.certainties).of(calls),
+        Column(CERTAINTIES, answer.certainties).of(calls),
         Column((INFERRED, GIVEN), given.astype(np.int64)).of(calls),
         decision,
     ]
@@ -99,31 +74,32 @@ def _named(table: Conversations, speaker: NDArray[Any], decision: Column) -> Col
     return Column(names, np.where(decision.which == UNUSED, nobody, who))
 
 
-def decisions(seating: Seating, usable: Mask | None = None) -> list[str]:
+def decisions(answer: Answer, usable: Mask | None = None) -> list[str]:
     """(sides,) what to do about each."""
-    return [DECISIONS[code] for code in decision_codes(seating, usable).tolist()]
+    return [DECISIONS[code] for code in decision_codes(answer, usable).tolist()]
 
 
-def decision_codes(seating: Seating, usable: Mask | None = None) -> NDArray[np.int64]:
+def decision_codes(answer: Answer, usable: Mask | None = None) -> NDArray[np.int64]:
     """(sides,) the same by number. All tracks of a list that is more probably wrong than right are
     misfits; nothing is settled there."""
-    table, calls = seating.table, seating.table.sides.conversation
-    apart = ~seating.cliques.resolvable[seating.cliques.label]
-    apart[table.listing.conversation[inseparable(table)]] = True
+    table, calls = answer.table, answer.table.sides.conversation
+    apart = ~answer.cliques.resolvable[answer.cliques.label]
+    if not answer.binary:
+        apart[table.listing.conversation[inseparable(table)]] = True
     unused = np.zeros(len(calls), np.bool_) if usable is None else ~usable
     cases = [
         (unused, UNUSABLE),
-        ((seating.wrong.chance > 0.5)[calls], MISFIT),
-        (seating.settled(), SETTLED),
+        ((answer.wrong.chance > 0.5)[calls], MISFIT),
+        (answer.settled(), SETTLED),
         (apart[calls], UNRESOLVABLE),
     ]
     codes = [DECISIONS.index(name) for _, name in cases]
     return np.select([mask for mask, _ in cases], codes, DECISIONS.index(OPEN))
 
 
-def presence_columns(seating: Seating) -> list[Column]:
+def presence_columns(answer: Answer) -> list[Column]:
     """One row an entry of the lists: whether this person is there at all."""
-    table, figures = seating.table, seating.presence
+    table, figures = answer.table, answer.presence
     asked = slice(int(table.listing.start[table.asked]))
     status = np.select([table.candidate[asked], table.possible[asked]], [2, 1], 0)
     return [

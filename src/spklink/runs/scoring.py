@@ -21,15 +21,11 @@ from spklink.calibration.frequent import (
     candidate_chances,
     sampled_links,
 )
-from spklink.calibration.label_free import Solution
 from spklink.calibration.pairs import Pairs, make_pairs
 from spklink.database.conversations import Conversations
 from spklink.database.frequent import Frequent
 from spklink.database.links import Links, joined, needed_sides
-from spklink.database.sides import speakers_on
 from spklink.hands import ALONE, Hands
-from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import Seating
 from spklink.recognizers import background, link_wccn, normalise
 from spklink.recognizers.centre import balanced_mean
 from spklink.recognizers.products import (
@@ -195,7 +191,7 @@ class Scorer:
     def taught(self, pairs: Pairs, found: Calibrated, back_end: str) -> Scorer | str:
         """Comparing voices again as the links teach; or why not."""
         links, some = pairs.links, pairs.sample
-        same = found.posterior.candidate_probabilities(links) * pairs.usable[pairs.candidates]
+        same = found.answer.candidate_probabilities(links) * pairs.usable[pairs.candidates]
         if some is not None and some.times is not None and found.chance is not None:
             drawn = candidate_chances(self.conversations, some.links, found.chance)
             drawn = drawn * some.times * some.usable[some.candidates]
@@ -210,16 +206,10 @@ class Scorer:
             order=self.sound.order,
             back_end=back_end,
             threads=self.near,
-            speaker=self._speaker(found.posterior),
+            speaker=found.answer.speaker(),
             hands=self.hands,
         )
         return again if isinstance(again, str) else replace(self, again=again)
-
-    def _speaker(self, posterior: Solution) -> Sides | None:
-        """(S,) who is on each side in the best configuration; negative for someone else."""
-        if isinstance(posterior, Posterior):
-            return speakers_on(self.conversations, posterior.best)
-        return posterior.speaker() if isinstance(posterior, Seating) else None
 
     def added(self, pairs: Pairs) -> Pairs:
         """The same pairs with what the second comparison says of them."""

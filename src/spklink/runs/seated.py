@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spklink.calibration.choice import Calibrated, Choice, calibrated
+from spklink.calibration.choice import Choice, calibrated
 from spklink.calibration.frequent import FrequentVoices
 from spklink.calibration.label_free import LabelFree
 from spklink.calibration.pairs import Pairs
 from spklink.database.conversations import Conversations
+from spklink.posterior.answer import Answer, said_about
 from spklink.posterior.list_errors import FIRST
-from spklink.posterior.posterior import Options, Posterior
-from spklink.posterior.seating import Seating, places_of, said_about, seat
+from spklink.posterior.posterior import Options
 from spklink.runs.evidence import Evidence
 from spklink.runs.misfits import find_misfits
 from spklink.runs.names import Voices
@@ -35,48 +35,33 @@ def rate_while_learning(table: Conversations, asked: float | None) -> float:
     return FIRST if asked is None else asked
 
 
-def with_posterior(result: Result, how: Options) -> Result:
-    """A result with the bits of its conversations, where bits will do."""
-    if not result.conversations.plain:
-        return result
-    return replace(result, solution=result.evidence.solved(how, result.stages.progress))
-
-
-def with_seating(result: Result, asked: float | None, how: Options) -> Result:
-    """A result with the answer in full, unless the bits of its posterior say all of it."""
-    if result.conversations.plain and asked == 0.0:
-        return result
-    seating = seated(result.evidence, asked, result.solution, how, result.stages)
-    return replace(result, seating=seating)
-
-
-def seated(
+def answered(
     evidence: Evidence,
     asked: float | None,
-    posterior: Posterior | None,
     how: Options,
     stages: Stages,
-) -> Seating:
-    """Who is where; without a rate of list errors it is estimated."""
-    table = evidence.conversations
-    found = seat(
-        *(table, evidence.cliques, evidence.links, evidence.scores.needed),
-        weight=evidence.weight,
-        rate=asked,
-        said=said_about(table, evidence.known),
-        start=None if posterior is None else places_of(table, posterior.best),
-        options=how,
-        tell=stages.progress,
-    )
-    return evidence.promised_seats(found)
+    right: Answer | None = None,
+) -> Answer:
+    """Who is where; without a rate of list errors it is estimated. `right` is the answer given that
+    the lists are right; of two certain people on two tracks it is found first where it is not
+    known."""
+    if evidence.conversations.plain and right is None:
+        right = evidence.lists_right(how, stages.progress)
+    return evidence.answered(asked, how, right=right, tell=stages.progress)
+
+
+def with_doubted_lists(result: Result, asked: float | None, how: Options) -> Result:
+    """A result whose lists may be wrong, unless they are to be taken at their word."""
+    right = result.answer if result.answer.binary else None
+    return replace(result, answer=answered(result.evidence, asked, how, result.stages, right))
 
 
 def with_misfits(result: Result, voices: Voices | None) -> Result:
     """A result with what the voices contradict."""
-    if result.seating is None:
+    if result.answer.binary:
         return result
     said = said_about(result.conversations, result.evidence.known)
-    found = find_misfits(result.seating, result.evidence.weight, said, voices)
+    found = find_misfits(result.answer, result.evidence.weight, said, voices)
     return replace(result, misfits=[one.row() for one in found])
 
 
@@ -88,8 +73,8 @@ def learned_again(
     voices: FrequentVoices | None = None,
 ) -> Result:
     """The result once more with a calibration that knows of absences, where there are many."""
-    first, found = result.seating, result.calibrated
-    if first is None or found is None or found.learned is None:
+    first, found = result.answer, result.calibrated
+    if first.binary or found is None or found.learned is None:
         return result
     if not result.conversations.plain or first.rate.value < MANY:
         return result
@@ -105,18 +90,12 @@ def learned_again(
     if again.learned is None or _flattened(found.learned, again.learned):
         return result
     again = replace(again, first=found.first)
-    fresh = result.recalibrated(_of_bits(result, again, how))
-    return with_seating(fresh, None if first.rate.estimated else first.rate.value, how)
+    return with_doubted_lists(
+        result.recalibrated(again, how), None if first.rate.estimated else first.rate.value, how
+    )
 
 
 def _flattened(first: LabelFree, again: LabelFree) -> bool:
     """Whether learning with absences has ended where scores say next to nothing and everybody may
     be absent, which explains any database: without strangers a line is steeper, not flatter."""
     return again.history[-1].scale < FLATTEST * first.history[-1].scale
-
-
-def _of_bits(result: Result, found: Calibrated, how: Options) -> Calibrated:
-    """The same calibration with the posterior that takes lists at their word."""
-    scores = replace(result.evidence.scores, needed=found.llr, non_targets=found.non_targets)
-    evidence = replace(result.evidence, scores=scores, weight=found.weight).with_sums(found.sums)
-    return replace(found, posterior=evidence.solved(how))

@@ -44,23 +44,22 @@ def with_slack(
     voices = replace(voices, table=table)
     by = voices, found.calibration, found.weight
     slack = seat_slack = nothing
-    known = InFull(before)
-    if result.seating is not None:
-        seat_slack = certify_seats(*by, result.seating, seconds, known)
-    if result.solution is not None:
+    known, answer = InFull(before), result.answer
+    if not answer.binary:
+        seat_slack = certify_seats(*by, answer, seconds, known)
+    if table.plain:
         piece = listed_pieces(table, evidence.links).label.astype(np.int64)
-        slack = certify(*by, result.solution, piece, seconds, known)
+        slack = certify(*by, answer.given(lists_right=True), piece, seconds, known)
     return _promised(result, slack, seat_slack)
 
 
 def _promised(result: Result, slack: Slack, seat_slack: Slack) -> Result:
     evidence = replace(result.evidence, slack=slack, seat_slack=seat_slack)
-    result = replace(result, evidence=evidence)
-    if result.solution is not None:
-        result = replace(result, solution=evidence.promised(result.solution))
-    if result.seating is not None:
-        result = replace(result, seating=evidence.promised_seats(result.seating))
-    return result
+    answer = evidence.promised(result.answer)
+    if evidence.conversations.plain and not answer.binary:
+        right = evidence.promised(result.answer.given(lists_right=True))
+        answer = replace(answer, make_right=lambda: right)
+    return replace(result, evidence=evidence, answer=answer)
 
 
 def write_sums(evidence: Evidence, folder: Path) -> None:

@@ -25,9 +25,9 @@ from spklink.json_files import ANYTHING, read_json
 from spklink.partitions.items import make_items, make_problem
 from spklink.partitions.prior import PartitionPrior
 from spklink.partitions.solve import How, solve_partition
+from spklink.posterior.answer import STRANGER, Answer
 from spklink.posterior.likelihood import Weight
 from spklink.posterior.posterior import Options
-from spklink.posterior.seating import STRANGER, Seating
 from spklink.result_tables import KeptTables
 from spklink.runs.names import Voices
 from spklink.tables import probability_text, read_cells
@@ -92,7 +92,7 @@ def _number(label: str) -> int:
 
 
 def find_unknown(
-    seating: Seating,
+    answer: Answer,
     voices: Voices,
     usable: Mask,
     weight: Weight,
@@ -100,9 +100,9 @@ def find_unknown(
     before: Earlier,
 ) -> Unknown:
     """All groups, one after the other."""
-    table = seating.table
+    table = answer.table
     asked = table.sides.conversation < table.asked
-    strange = (seating.speaker() == STRANGER) & (seating.stranger.chance > 0.5) & usable & asked
+    strange = (answer.speaker() == STRANGER) & (answer.stranger.chance > 0.5) & usable & asked
     sides = np.flatnonzero(strange)
     last = max([before.last, *map(_number, table.speakers)])  # enrolled from an earlier folder
     if len(sides) > MOST:
@@ -110,21 +110,21 @@ def find_unknown(
     blocks: list[tuple[Ints, Floats]] = []
     group = table.group[table.sides.conversation[sides]]
     for g in np.unique(group).tolist():
-        blocks += _blocks(sides[group == g], seating, voices, weight, how)
+        blocks += _blocks(sides[group == g], answer, voices, weight, how)
     blocks.sort(key=lambda block: int(block[0][0]))
     labels, last = _labelled(
-        [_names(seating, own) for own, _ in blocks], Earlier(before.label, last)
+        [_names(answer, own) for own, _ in blocks], Earlier(before.label, last)
     )
     rows = [
         (label, *name, probability_text(chance))
         for label, (own, chances) in zip(labels, blocks, strict=True)
-        for name, chance in zip(_names(seating, own), chances.tolist(), strict=True)
+        for name, chance in zip(_names(answer, own), chances.tolist(), strict=True)
     ]
     return Unknown(sorted(rows, key=lambda row: _number(row[0])), len(sides), last)
 
 
 def _blocks(
-    sides: Ints, seating: Seating, voices: Voices, weight: Weight, how: Options
+    sides: Ints, answer: Answer, voices: Voices, weight: Weight, how: Options
 ) -> list[tuple[Ints, Floats]]:
     """The sides of everybody who recurs, and how probable each is theirs."""
     if len(sides) < 2:
@@ -132,20 +132,20 @@ def _blocks(
     one, two = np.triu_indices(len(sides), 1)
     llr = np.zeros((len(sides), len(sides)))
     llr[one, two] = llr[two, one] = np.nan_to_num(voices(sides[one], sides[two]))
-    call = seating.table.sides.conversation[sides]
+    call = answer.table.sides.conversation[sides]
     together = call[one] == call[two]
     apart = np.stack([one[together], two[together]], axis=1)
     rule = Weight() if weight.consecutive else weight
     problem = make_problem(make_items(llr, apart=apart), rule, PRIOR)
     method = "auto" if len(sides) <= SAMPLED else "agglomerative"
     found = solve_partition(problem, How(method, seed=how.seed, threads=how.workers))
-    chance = found.side.value * seating.stranger.chance[sides]
+    chance = found.side.value * answer.stranger.chance[sides]
     members = [np.flatnonzero(found.label == k) for k in range(found.speakers)]
     return [(sides[own], chance[own]) for own in members if len(own) > 1]
 
 
-def _names(seating: Seating, sides: Ints) -> list[Side]:
-    table = seating.table
+def _names(answer: Answer, sides: Ints) -> list[Side]:
+    table = answer.table
     calls, tracks = table.sides.conversation[sides], table.sides.position[sides]
     return [(table.ids[m], k + 1) for m, k in zip(calls.tolist(), tracks.tolist(), strict=True)]
 

@@ -21,7 +21,7 @@ from spklink.runs.names import Voices
 from spklink.runs.naming import find_candidates
 from spklink.runs.result import Result
 from spklink.runs.scoring import Scorer
-from spklink.runs.seated import with_seating
+from spklink.runs.seated import with_doubted_lists
 from spklink.runs.unknown import Earlier, find_unknown
 
 Mask = NDArray[np.bool_]
@@ -74,9 +74,8 @@ def with_names(
     """The answer in full where people may be on tracks that do not list them, and labels for those
     who stay without a name."""
     result = _named(result, voices, usable, rate, how)
-    assert result.seating is not None
     weight = result.evidence.weight
-    found = find_unknown(result.seating, voices, usable, weight, how, before)
+    found = find_unknown(result.answer, voices, usable, weight, how, before)
     notes = [*result.notes, *filter(None, [found.note])]
     return replace(result, unknown=found, notes=notes)
 
@@ -85,9 +84,8 @@ def _named(
     result: Result, voices: Voices, usable: Mask, rate: float | None, how: Options
 ) -> Result:
     """With names; the links, and so the scores, stay as they are."""
-    assert result.seating is not None
     evidence = result.evidence
-    naming = find_candidates(result.seating, voices, usable)
+    naming = find_candidates(result.answer, voices, usable)
     result = replace(result, naming=naming)
     if not len(naming.candidates):
         return result
@@ -95,4 +93,4 @@ def _named(
     table = with_candidates(listed, naming.candidates)
     cues = [replace(one, seat=widened(one.seat, listed, table.listing)) for one in evidence.cues]
     wider = replace(evidence, conversations=table, cues=tuple(cues))
-    return with_seating(replace(result, evidence=wider), rate, how)
+    return with_doubted_lists(replace(result, evidence=wider), rate, how)

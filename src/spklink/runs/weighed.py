@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from spklink.cues.cue import seat_layout
 from spklink.database.conversations import Conversations
 from spklink.database.links import pair_starts
+from spklink.posterior.answer import STRANGER, Answer, certain_calls, places_of
 from spklink.posterior.likelihood import combine_prior
 from spklink.posterior.posterior import Posterior
-from spklink.posterior.seating import STRANGER, Seating, certain_calls, places_of
 from spklink.posterior.states.alternatives import ANYBODY, alternatives
 from spklink.posterior.states.prior import SeatLayout
 from spklink.posterior.states.seats import Seats
@@ -71,12 +71,9 @@ class Weighed:
         return np.asarray(self.total - self.before - self.others)
 
 
-def weigh(evidence: Evidence, solution: Posterior | None, seating: Seating | None) -> Weighed:
-    """Of the answer in full where there is one, else of one bit a conversation."""
-    if seating is not None:
-        return _of_seats(evidence, seating)
-    assert solution is not None
-    return _of_bits(evidence, solution)
+def weigh(evidence: Evidence, answer: Answer) -> Weighed:
+    """What speaks for an answer and against it."""
+    return _of_bits(evidence, answer.bits) if answer.binary else _of_seats(evidence, answer)
 
 
 def _of_bits(evidence: Evidence, solution: Posterior) -> Weighed:
@@ -101,15 +98,15 @@ def _of_bits(evidence: Evidence, solution: Posterior) -> Weighed:
     )
 
 
-def _of_seats(evidence: Evidence, seating: Seating) -> Weighed:
-    table, seats = seating.table, seating.seats
-    side = least_certain(seating)
+def _of_seats(evidence: Evidence, answer: Answer) -> Weighed:
+    table, seats = answer.table, answer.seats
+    side = least_certain(answer)
     track, first = side - table.sides.start[:-1], seats.person_start[:-1]
-    now, rival = seating.beliefs.place.copy(), likeliest_other(seating, side)
+    now, rival = answer.beliefs.place.copy(), likeliest_other(answer, side)
     otherwise, there = alternatives(seats, now, track, np.where(rival >= 0, rival - first, rival))
     against = _who(table, otherwise)
-    if seating.split is not None:
-        _once_more(seating, side, now, otherwise)
+    if answer.split is not None:
+        _once_more(answer, side, now, otherwise)
     rival = np.where(rival == ANYBODY, _on(seats, otherwise, track), rival)
     if len(table.people):
         against[side] = np.where(rival >= 0, table.people[np.maximum(rival, 0)], STRANGER)
@@ -118,8 +115,8 @@ def _of_seats(evidence: Evidence, seating: Seating) -> Weighed:
     counts = [_counts(seats.layout, seats.count, place, seats.node) for place in (now, otherwise)]
     lists = (states[0] + counts[0] - states[1] - counts[1]) / LN10
     lists = np.where(there > 0, lists - sum(cues.values(), np.zeros(len(table))), 0.0)
-    both = seating.event(side, seating.entry[side]), seating.event(side, rival)
-    before = _ratio(seating.before(_all_cues(table)), *both, least=0.0)
+    both = answer.event(side, answer.entry[side]), answer.event(side, rival)
+    before = _ratio(answer.before(_all_cues(table)), *both, least=0.0)
     return _together(
         evidence,
         now,
@@ -127,26 +124,26 @@ def _of_seats(evidence: Evidence, seating: Seating) -> Weighed:
         against=against,
         cues=cues,
         before=np.where(np.isnan(before), lists, before),
-        ratio=_ratio(seating.beliefs.guess, *both, least=LEAST),
-        odds=_odds(seating.confidence.chance[side]),
+        ratio=_ratio(answer.beliefs.guess, *both, least=LEAST),
+        odds=_odds(answer.confidence.chance[side]),
         side=side,
         possible=there > 0,
         given=certain_calls(table, evidence.known) & (np.abs(lists) > FIXED),
     )
 
 
-def likeliest_other(seating: Seating, side: Ints) -> Ints:
+def likeliest_other(answer: Answer, side: Ints) -> Ints:
     """(M,) the entry of the list, or STRANGER, that is on a side of each conversation with the
     highest probability after the one that is said to be; ANYBODY where none is beyond LEAST."""
-    seats, guess, said = seating.seats, seating.beliefs.guess, seating.entry[side]
+    seats, guess, said = answer.seats, answer.beliefs.guess, answer.entry[side]
     listed = np.flatnonzero(seats.layout.people)
-    chance = guess[seating.event(side[seats.node], np.arange(len(seats.node)))]
+    chance = guess[answer.event(side[seats.node], np.arange(len(seats.node)))]
     chance[said[said >= 0]] = -1.0
     order = np.lexsort((-np.round(chance, 12), seats.node))
     found, most = np.full(len(side), STRANGER), np.full(len(side), -1.0)
     found[listed] = order[seats.person_start[listed]]
     most[listed] = chance[found[listed]]
-    else_ = np.where(said >= 0, guess[seating.events.places + side], -1.0)
+    else_ = np.where(said >= 0, guess[answer.events.places + side], -1.0)
     found = np.where(else_ > most, STRANGER, found)
     return np.where(np.maximum(else_, most) > LEAST, found, ANYBODY)
 
@@ -167,20 +164,20 @@ def _ratio(chance: Floats, one: Ints, other: Ints, *, least: float) -> Floats:
     return np.where(told, np.log10(np.where(told, a, 1.0) / np.where(told, b, 1.0)), np.nan)
 
 
-def least_certain(seating: Seating) -> Ints:
+def least_certain(answer: Answer) -> Ints:
     """(M,) the side of every conversation that is least certain."""
-    sides = seating.table.sides
-    order = np.lexsort((seating.confidence.low, sides.conversation))
+    sides = answer.table.sides
+    order = np.lexsort((answer.confidence.low, sides.conversation))
     return np.asarray(order[sides.start[:-1]])
 
 
-def _once_more(seating: Seating, side: Ints, now: Ints, otherwise: Ints) -> None:
+def _once_more(answer: Answer, side: Ints, now: Ints, otherwise: Ints) -> None:
     """Where the side holds somebody who is on another one too, the question is whether he is."""
-    entry, tracks = seating.entry[side], seating.seats.layout.tracks
-    track = side - seating.table.sides.start[:-1]
+    entry, tracks = answer.entry[side], answer.seats.layout.tracks
+    track = side - answer.table.sides.start[:-1]
     again = np.flatnonzero((entry != STRANGER) & (now[np.maximum(entry, 0)] != track))
     for m in again.tolist():
-        own = slice(seating.seats.person_start[m], seating.seats.person_start[m + 1])
+        own = slice(answer.seats.person_start[m], answer.seats.person_start[m + 1])
         otherwise[own] = now[own]
         now[entry[m]], otherwise[entry[m]] = track[m], tracks[m]
 

@@ -1,4 +1,4 @@
-"""Seating people on tracks, against a list of all states."""
+"""Answer people on tracks, against a list of all states."""
 
 from itertools import combinations, permutations
 

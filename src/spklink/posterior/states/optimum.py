@@ -82,7 +82,7 @@ def _outward(seats: Seats, order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _kicked(seats: Seats, place: Places, rng: np.random.Generator) -> Places:
-    """What is better after emptying regions and seating them anew."""
+    """What is better after emptying regions and answer them anew."""
     nowhere = seats.layout.tracks[seats.node].astype(np.int64)
     slots, kept = seats.slots, place.copy()
     eager = seats.arrays._replace(seat=seats.seat + EAGER)

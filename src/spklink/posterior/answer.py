@@ -1,14 +1,20 @@
-"""The answer in full: who is on which track, who is there at all, and which lists are wrong.
+"""The answer: who is on which track, who is there at all, and which lists are wrong.
 
-Where lists are taken at their word and calls have two channels, `posterior` says the same with one
-bit a conversation; here a conversation has as many states as its list allows, someone else
-included. Every figure has a low and a high end, as everywhere.
+Whatever solved it, an `Answer` is a list of events with their probabilities: that a listed person
+is on a track, or nowhere; that someone else is on a track; that a list is right. Every figure has
+a low and a high end.
+
+Where every conversation has two certain people on two tracks and lists are taken at their word, a
+conversation is one bit: such an answer is *binary*, and its `bits` also say how probable whole
+configurations of a clique are. `Answer.given(lists_right=True)` is that answer for any other of
+the same conversations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +24,11 @@ from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
-from spklink.database.sides import two_each
+from spklink.database.sides import refuse_more_than_bits, two_each
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.likelihood import Weight, combine_prior
 from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
-from spklink.posterior.posterior import SETTLED, Options
+from spklink.posterior.posterior import SETTLED, Options, Posterior
 from spklink.posterior.states.copies import Split, doubled
 from spklink.posterior.states.marginals import Events, conditionals
 from spklink.posterior.states.prior import Said, repeated
@@ -51,15 +57,53 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Seating:
-    """The posterior over the states of every conversation."""
+class Answer:
+    """The posterior over the states of every conversation; what is large is made when it is asked
+    for, and once."""
 
     table: Conversations
     cliques: Cliques
-    seats: Seats
-    beliefs: SeatBeliefs
-    rate: Rate
+    rate: Rate  # of list errors
+    make_seats: Callable[[], Seats]
+    make_beliefs: Callable[[], SeatBeliefs]
+    make_right: Callable[[], Answer]  # given that the lists are right
+    posterior: Posterior | None = None  # where every conversation is one bit
     split: Split | None = None  # where people may be on two tracks
+
+    @property
+    def seats(self) -> Seats:
+        """The states of every conversation, and what the links say of them."""
+        return self.make_seats()
+
+    @property
+    def beliefs(self) -> SeatBeliefs:
+        """What the solver found of every event."""
+        return self.make_beliefs()
+
+    @cached_property
+    def place(self) -> Ints:
+        """(entries,) where the listed people are in the best state: a track, or their number."""
+        if self.posterior is not None:
+            return places_of(self.table, self.posterior.best)
+        return self.beliefs.place
+
+    @property
+    def binary(self) -> bool:
+        """Whether every conversation is one bit: lists are taken at their word."""
+        return self.posterior is not None
+
+    @property
+    def bits(self) -> Posterior:
+        """One bit per conversation; an error where there is more to know."""
+        if self.posterior is None:
+            refuse_more_than_bits(self.table)
+        assert self.posterior is not None
+        return self.posterior
+
+    def given(self, *, lists_right: bool) -> Answer:
+        """The answer on the condition that everybody certain is there. It is solved when somebody
+        asks, unless a run had it on the way."""
+        return self.make_right() if lists_right and not self.binary else self
 
     @cached_property
     def events(self) -> Events:
@@ -71,12 +115,12 @@ class Seating:
     @cached_property
     def entry(self) -> Ints:
         """(sides,) the entry of the list that is on each side in the best state, or STRANGER."""
-        found = np.full(self.events.sides, STRANGER, np.int64)
-        node = self.seats.node
+        sides, node = self.table.sides, self.table.listing.conversation
+        found = np.full(len(sides), STRANGER, np.int64)
         twice = [] if self.split is None else [self.split.again]
-        for place in (self.beliefs.place, *twice):
-            there = np.flatnonzero(place < self.seats.layout.tracks[node])
-            found[self.events.track_start[node[there]] + place[there]] = there
+        for place in (self.place, *twice):
+            there = np.flatnonzero(place < sides.counts[node])
+            found[sides.start[node[there]] + place[there]] = there
         return found
 
     def speaker(self) -> Ints:
@@ -166,12 +210,16 @@ class Seating:
 
     def candidate_probabilities(self, links: Links) -> Floats:
         """(C,) how probable each candidate of every link (module `links`) is its speaker twice."""
+        if self.posterior is not None:
+            return self.posterior.candidate_probabilities(links)
         assert self.beliefs.both is not None
         assert len(links.pair) == len(self.seats.first)
         return self.beliefs.both
 
-    def of_clique(self, k: int, table: Conversations, cliques: Cliques) -> Seating:
+    def of_clique(self, k: int, table: Conversations, cliques: Cliques) -> Answer:
         """The posterior of one clique alone, whose table and clique these are."""
+        if self.posterior is not None:
+            return answer_of_bits(table, cliques, self.posterior.of_clique(k), self._seats_of(k))
         mine = self.cliques.label == k
         seats, entries = fix(self.seats, self.beliefs.place, mine)
         events = mine[self.events.node]
@@ -189,28 +237,43 @@ class Seating:
             reason=[self.beliefs.reason[n] for n in some],
             proved=self.beliefs.proved[pieces],
         )
-        return Seating(table, cliques, seats, beliefs, self.rate)
+        right = cache(lambda: self.given(lists_right=True).of_clique(k, table, cliques))
+        return answer_of_states(table, cliques, self.rate, seats, beliefs, right)
 
-    def with_pairs(self, options: Options) -> Seating:
-        """With the probabilities of candidates, solved once more for them."""
+    def _seats_of(self, k: int) -> Callable[[], Seats]:
+        """The states of the conversations of one clique."""
+        mine = self.cliques.label == k
+        return cache(lambda: fix(self.seats, self.beliefs.place, mine)[0])
+
+    def with_beliefs(self, beliefs: SeatBeliefs, split: Split | None = None) -> Answer:
+        """With other figures for the same events."""
+        return replace(self, make_beliefs=lambda: beliefs, split=split or self.split)
+
+    def with_pairs(self, options: Options) -> Answer:
+        """With the probabilities of candidates; for them states are solved once more."""
+        if self.posterior is not None:
+            return self
         model = _Model(self.seats, self.split)
         start, quick = model.start(self.beliefs.place), options.quick().budget
         found = solve_seats(
             model.solved, start=start, budget=quick, pairs=True, hands=options.hands
         )
-        beliefs, split = model.folded(found)
-        return replace(self, beliefs=beliefs, split=split)
+        return self.with_beliefs(*model.folded(found))
 
     @property
     def log_evidence(self) -> Floats:
         """(K,) log of the sum over the states of a clique: the middle of its interval, or the low
         end where nothing is known of the high one."""
+        if self.posterior is not None:
+            return self.posterior.log_evidence
         low, high = self.log_evidence_ends
         return np.where(np.isinf(high), low, low + (high - low) / 2.0)
 
     @property
     def seconds(self) -> Floats:
         """(K,) about what it takes to solve a clique."""
+        if self.posterior is not None:
+            return self.posterior.seconds
         slots = np.bincount(self.seats.node, np.diff(self.seats.slots.start), len(self.seats))
         return sums(self.cliques.label, 1e-5 * slots, len(self.cliques))
 
@@ -222,6 +285,53 @@ class Seating:
         label = self.cliques.label[first]
         low, high = (sums(label, side, len(self.cliques)) for side in self.beliefs.log_sum)
         return low, high
+
+
+def answer_of_states(
+    table: Conversations,
+    cliques: Cliques,
+    rate: Rate,
+    seats: Seats,
+    beliefs: SeatBeliefs,
+    right: Callable[[], Answer],
+    split: Split | None = None,
+) -> Answer:
+    """What was found of conversations with several states each."""
+    return Answer(table, cliques, rate, lambda: seats, lambda: beliefs, right, split=split)
+
+
+def answer_of_bits(
+    table: Conversations, cliques: Cliques, posterior: Posterior, seats: Callable[[], Seats]
+) -> Answer:
+    """What was found of conversations that are one bit each; `seats` makes their states."""
+    beliefs = cache(partial(_events_of_bits, table, posterior))
+    answer = Answer(
+        *(table, cliques, given_rate(0.0), seats, beliefs), lambda: answer, posterior=posterior
+    )
+    return answer
+
+
+def _events_of_bits(table: Conversations, found: Posterior) -> SeatBeliefs:
+    """The events of two people on two tracks each, who are both there."""
+
+    def events(turned: Floats, as_is: Floats) -> Floats:
+        never = np.zeros(len(table))
+        places = np.stack([as_is, turned, never, turned, as_is, never], axis=1)
+        return np.concatenate([places.ravel(), np.zeros(2 * len(table)), np.ones(len(table))])
+
+    label = found.model.cliques.label.astype(np.int64)
+    return SeatBeliefs(
+        place=places_of(table, found.best),
+        guess=events(found.exchanged, 1.0 - found.exchanged),
+        low=events(found.exchanged_low, 1.0 - found.exchanged_high),
+        high=events(found.exchanged_high, 1.0 - found.exchanged_low),
+        piece=label,
+        log_sum=np.stack([found.log_evidence_low, found.log_evidence_high]),
+        method=found.method.tolist(),
+        certainty=found.certainty.tolist(),
+        reason=found.reason.tolist(),
+        proved=found.proved_optimal(),
+    )
 
 
 @dataclass(frozen=True)
@@ -261,9 +371,12 @@ def seat(
     pairs: bool = False,
     near: bool = False,
     tell: Tell | None = None,
-) -> Seating:
+    right: Callable[[], Answer] | None = None,
+) -> Answer:
     """Who is where, from log-likelihood-ratios; without a rate of list errors it is estimated.
-    `start` may be a good guess of where people are (entries,), or even `near` to where."""
+    `start` may be a good guess of where people are (entries,), or even `near` to where. `right`
+    gives the answer on the condition that the lists are right, where another is known than that of
+    the same states."""
     how = options or Options()
     quick = how.quick().budget
     certain = ~table.possible
@@ -299,7 +412,10 @@ def seat(
         tell=tell,
     )
     beliefs, split = last.folded(beliefs)
-    return Seating(table, cliques, last.seats, beliefs, found, split)
+    if right is None:
+        again = partial(seat, weight=weight, rate=0.0, said=said, options=how)
+        right = partial(again, table, cliques, links, llr)
+    return answer_of_states(table, cliques, found, last.seats, beliefs, cache(right), split)
 
 
 def certain_calls(table: Conversations, known: Labels | None) -> NDArray[np.bool_]:

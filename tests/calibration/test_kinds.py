@@ -117,8 +117,8 @@ def test_a_new_kind_is_learned_without_labels(new_kind, world):
     assert found.converged
     assert found.calibration.kind == new_kind
     again = posterior(found.calibration(pairs.scores))
-    assert np.allclose(found.answer.bits.exchanged, again.exchanged, atol=1e-9)
-    right = np.abs(found.answer.bits.exchanged - made.truth) < 0.5
+    assert np.allclose(found.posterior.exchanged, again.exchanged, atol=1e-9)
+    right = np.abs(found.posterior.exchanged - made.truth) < 0.5
     assert right.mean() > 0.8
 
 

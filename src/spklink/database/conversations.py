@@ -15,14 +15,16 @@ the order of the list, its tracks the sides sides.of(m) (module `sides`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import ranges
 from spklink.column_words import PEOPLE
 from spklink.database.conversation_columns import needed_columns, seem_listed
 from spklink.database.drafts import (
@@ -48,6 +50,16 @@ Ints = NDArray[np.int32]
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 MOST_SPLIT = 0.5  # of people on two tracks
+
+
+CALLS, ENTRIES, SEATS, ALL = "calls", "entries", "seats", "all"
+OF = {  # what each field of `Conversations` has a value for; ALL: all together
+    **dict.fromkeys(("ids", "audio", "prior", "group", "rows", "unknown", "open"), CALLS),
+    **dict.fromkeys(("diarized", "channel"), CALLS),
+    **dict.fromkeys(("people", "presence", "possible", "candidate"), ENTRIES),
+    **dict.fromkeys(("cues", "sums", "elsewhere"), SEATS),
+    **dict.fromkeys(("speakers", "listing", "sides", "groups", "path", "split", "enrolled"), ALL),
+}
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,24 @@ class Conversations:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def take(self, calls: Rows) -> Conversations:
+        """Some conversations, in this order; people keep their numbers."""
+        people, tracks = self.listing.counts, self.sides.counts
+        seats = people * tracks
+        which: dict[str, Rows] = {
+            CALLS: calls,
+            ENTRIES: ranges(self.listing.start[calls], people[calls]),
+            SEATS: ranges((np.cumsum(seats) - seats)[calls], seats[calls]),
+        }
+        some = {
+            one.name: _taken(getattr(self, one.name), which[OF[one.name]])
+            for one in fields(self)
+            if OF[one.name] != ALL
+        }
+        enrolled = int((calls >= self.asked).sum())
+        listing, sides = numbered(people[calls]), numbered(tracks[calls])
+        return replace(self, **some, listing=listing, sides=sides, enrolled=enrolled)
+
     @property
     def asked(self) -> int:
         """How many of them are asked about: all but those that are enrolled."""
@@ -138,6 +168,17 @@ class Conversations:
     def names(self, m: int) -> tuple[str, ...]:
         """The participants of conversation m, as listed."""
         return tuple(self.speakers[k] for k in self.people[self.listing.of(m)].tolist())
+
+
+def _taken(values: Any, which: Rows) -> Any:
+    """Some values, in this order; all where there are none."""
+    if isinstance(values, Lists):
+        return Lists.of(values[m] for m in which.tolist())
+    if isinstance(values, Texts):
+        return values.take(which)
+    if isinstance(values, list):
+        return [values[m] for m in which.tolist()] if values else values
+    return values[which] if len(values) else values
 
 
 def read_conversations(

@@ -25,6 +25,7 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels
 from spklink.database.links import Links
 from spklink.database.sides import refuse_more_than_bits, two_each
+from spklink.errors import SpklinkError
 from spklink.posterior.inference.beliefs import CERTAINTIES
 from spklink.posterior.likelihood import Weight, combine_prior
 from spklink.posterior.list_errors import Rate, estimate_rate, given_rate
@@ -97,13 +98,21 @@ class Answer:
         """One bit per conversation; an error where there is more to know."""
         if self.posterior is None:
             refuse_more_than_bits(self.table)
-        assert self.posterior is not None
+            raise SpklinkError("lists may be wrong here: ask given(lists_right=True) for its bits")
         return self.posterior
 
     def given(self, *, lists_right: bool) -> Answer:
         """The answer on the condition that everybody certain is there. It is solved when somebody
         asks, unless a run had it on the way."""
         return self.make_right() if lists_right and not self.binary else self
+
+    def posterior_of(self, place: Ints) -> Floats:
+        """(K,) P(C | lambda) = P(C) P(lambda | C) / sum over C' of P(C') P(lambda | C') of each
+        clique, everybody on its lists (entries,) being where configuration C has him: on a track,
+        or on none (the number of tracks)."""
+        log_joint = self.seats.constant + self.seats.values(place)  # prior times likelihood
+        joint = sums(self.cliques.label, log_joint, len(self.cliques))
+        return np.exp(joint - self.log_evidence)
 
     @cached_property
     def events(self) -> Events:

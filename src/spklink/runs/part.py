@@ -19,13 +19,12 @@ from spklink.database.conversations import Conversations
 from spklink.database.labels import STRANGER, Labels, said_of
 from spklink.database.links import Links, needed_sides, pair_starts
 from spklink.database.lists import OTHERS
-from spklink.database.sides import exchanged, numbered
+from spklink.database.sides import exchanged
 from spklink.posterior.answer import Answer, certain_calls
 from spklink.posterior.posterior import Options
 from spklink.posterior.states.prior import layout_of
 from spklink.runs.evidence import Evidence
 from spklink.runs.weighed import Weighed, weigh
-from spklink.texts import Lists
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,7 +44,7 @@ def part_of(evidence: Evidence, calls: Ints) -> Evidence:
     needed = ranges(start[pairs], np.diff(start)[pairs])
     scores = replace(evidence.scores, needed=evidence.scores.needed[needed])
     return Evidence(
-        conversations=_some(table, calls),
+        conversations=table.take(calls),
         links=Links(
             first=place[links.first[pairs]].astype(np.int32),
             second=place[links.second[pairs]].astype(np.int32),
@@ -60,34 +59,6 @@ def part_of(evidence: Evidence, calls: Ints) -> Evidence:
         cues=tuple(replace(one, seat=_seats(table, one.seat, calls)) for one in evidence.cues),
         slack=None if evidence.slack is None else evidence.slack.of(calls),
         seat_slack=None if evidence.seat_slack is None else evidence.seat_slack.of(calls),
-    )
-
-
-def _some(table: Conversations, calls: Ints) -> Conversations:
-    """Some conversations of a table; people keep their numbers."""
-    chosen = calls.tolist()
-    entries = ranges(table.listing.start[calls], table.listing.counts[calls])
-    return replace(
-        table,
-        ids=table.ids.take(calls),
-        listing=numbered(table.listing.counts[calls]),
-        people=table.people[entries],
-        sides=numbered(table.sides.counts[calls]),
-        audio=Lists.of(table.audio[m] for m in chosen),
-        prior=table.prior[calls],
-        group=table.group[calls] if len(table.group) else table.group,
-        rows=table.rows[calls] if len(table.rows) else table.rows,
-        presence=table.presence[entries],
-        possible=table.possible[entries],
-        unknown=table.unknown[calls],
-        open=table.open[calls],
-        diarized=[table.diarized[m] for m in chosen] if table.diarized else [],
-        cues=_seats(table, table.cues, calls) if len(table.cues) else table.cues,
-        candidate=table.candidate[entries],
-        sums=_seats(table, table.sums, calls) if len(table.sums) else table.sums,
-        elsewhere=_seats(table, table.elsewhere, calls) if len(table.elsewhere) else table.cues[:0],
-        enrolled=int((calls >= table.asked).sum()),
-        channel=[table.channel[m] for m in chosen] if table.channel else [],
     )
 
 

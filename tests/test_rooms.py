@@ -100,15 +100,6 @@ def test_the_walk_visits_functions_that_exist():
             assert re.search(rf"(def|class) {part}\b", source), f"{file}:{name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_nothing_is_too_long(path):
-    text = path.read_text()
-    assert text.count("\n") <= 400, "a file of over 400 lines"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            assert node.end_lineno - node.lineno < 60, f"{node.name} has over 60 lines"
-
-
 def test_two_channels_are_known_in_one_place():
     """Numbers of sides are computed by module `sides` alone."""
     forbidden = re.compile(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spklink.database.links import find_links as find_links
     from spklink.errors import SpklinkError as SpklinkError
     from spklink.measures.entropy import levels as levels
+    from spklink.posterior.answer import Answer as Answer
     from spklink.posterior.likelihood import Weight as Weight
     from spklink.posterior.likelihood import build_model as build_model
     from spklink.posterior.posterior import Options as Options
@@ -64,6 +65,7 @@ else:  # where each name is; a test holds this against the lines above
         "find_links": "database.links",
         "SpklinkError": "errors",
         "levels": "measures.entropy",
+        "Answer": "posterior.answer",
         "Weight": "posterior.likelihood",
         "build_model": "posterior.likelihood",
         "Options": "posterior.posterior",
@@ -102,6 +104,7 @@ else:  # where each name is; a test holds this against the lines above
 
 
 __all__ = [
+    "Answer",
     "Cliques",
     "Conversations",
     "Labels",

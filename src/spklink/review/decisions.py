@@ -4,6 +4,12 @@ Every entry carries the hash of the one before and its own, so that whoever hold
 tell whether anything was changed, left out or put in between (`verify`). An entry is on the disk
 before `append` returns. The same request stored twice is stored once, so that whoever did not hear
 that it was stored can ask again.
+
+An entry is one line of JSON. Its hash is the SHA-256 of that text as it is stored, without the
+field `"hash":"..."` and the comma after it (before it, where it is the last); that field stands
+before the first one whose name sorts behind it. Entries are verified over their stored text and
+handed over as stored, so fields of later versions, other spellings of a number and another order
+of fields survive.
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ FILE = "review.sqlite"
 HEARD, UNSURE, UNDO, RESOLVE = "heard", "unsure", "undo", "resolve"
 VERDICTS = (HEARD, UNSURE, UNDO, RESOLVE)
 FIRST = "0" * 64  # the hash before the first entry
+HASH = "hash"  # the field of an entry that its hash does not cover
 LONGEST = 100_000  # characters of an entry
 WAIT_SECONDS = 30.0  # for another process that is writing
 SHAPE = {
@@ -63,15 +70,20 @@ class Decision:
     request: str  # made by whoever asks, a new one each time
     before: str  # the hash of the entry before
     hash: str = ""
+    text: str = ""  # the entry as it is stored, which may have fields of later versions
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"seats": list(self.seats), "shown": dict(self.shown)}
+        """The fields that this version knows."""
+        fields = asdict(self) | {"seats": list(self.seats), "shown": dict(self.shown)}
+        del fields["text"]
+        return fields
 
-    def hashed(self) -> str:
-        """The hash of all of it but that hash."""
-        words = self.as_json()
-        del words["hash"]
-        return sha256(_canonical(words).encode()).hexdigest()
+    def sealed(self) -> Decision:
+        """The entry with its hash, and the text to be stored."""
+        fields = self.as_json()
+        del fields[HASH]
+        own = sha256(_canonical(fields).encode()).hexdigest()
+        return replace(self, hash=own, text=_canonical(fields | {HASH: own}))
 
 
 class Decisions:
@@ -161,7 +173,9 @@ class Decisions:
 
 
 def verify(entries: list[Decision], path: Path) -> str:
-    """The same of entries from anywhere, such as an exported log."""
+    """The last hash of entries from anywhere, such as an exported log.
+
+    An error names the first entry that does not fit."""
     before = FIRST
     for place, one in enumerate(entries, start=1):
         if one.number != place:
@@ -171,21 +185,37 @@ def verify(entries: list[Decision], path: Path) -> str:
                 f"{path}: entry {place} of the log does not follow the one before: something was "
                 "changed, left out or put in between"
             )
-        if one.hashed() != one.hash:
+        if not _is_intact(one):
             raise SpklinkError(f"{path}: entry {place} of the log was changed after it was stored")
         before = one.hash
     return before
 
 
+def _is_intact(one: Decision) -> bool:
+    """Whether the stored text is the one that the hash was computed over."""
+    field = f'"{HASH}":"{one.hash}"'
+    if one.text.count(field) != 1:
+        return False
+    with_comma = f"{field}," if f"{field}," in one.text else f",{field}"
+    rest = one.text.replace(with_comma, "")
+    return sha256(rest.encode()).hexdigest() == one.hash
+
+
 def read_log(path: Path) -> list[Decision]:
-    """The entries of an exported log, JSON a line."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return [_read(line, number, path) for number, line in enumerate(file, start=1)]
+    """The entries of an exported log, one line of JSON each."""
+    with path.open("rb") as file:
+        return [_read_line(line, number, path) for number, line in enumerate(file, start=1)]
 
 
-def as_line(one: Decision) -> str:
-    """An entry of an exported log."""
-    return _canonical(one.as_json())
+def _read_line(line: bytes, number: int, path: Path) -> Decision:
+    """An entry without the end of its line, which other programs may have rewritten."""
+    try:
+        text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
+    except UnicodeDecodeError:
+        raise SpklinkError(
+            f"{path}: entry {number} of the log cannot be read: it is not UTF-8"
+        ) from None
+    return _read(text, number, path)
 
 
 def _insert(connection: sqlite3.Connection, draft: Decision, path: Path) -> Decision:
@@ -200,12 +230,12 @@ def _insert(connection: sqlite3.Connection, draft: Decision, path: Path) -> Deci
     number, before = 1, FIRST
     if last is not None:
         number, before = last[0] + 1, _read(last[1], last[0], path).hash
-    entry = replace(draft, number=number, before=before)
-    entry = replace(entry, hash=entry.hashed())
-    text = as_line(entry)
-    if len(text) > LONGEST:
-        raise SpklinkError(f"a decision of {len(text)} characters; {LONGEST} at most")
-    connection.execute("insert into decisions values (?, ?, ?)", (number, entry.request, text))
+    entry = replace(draft, number=number, before=before).sealed()
+    if len(entry.text) > LONGEST:
+        raise SpklinkError(f"a decision of {len(entry.text)} characters; {LONGEST} at most")
+    connection.execute(
+        "insert into decisions values (?, ?, ?)", (number, entry.request, entry.text)
+    )
     return entry
 
 
@@ -215,11 +245,22 @@ def _read(text: str, number: int, path: Path) -> Decision:
         wrong = misfit(value, SHAPE)
     except (ValueError, RecursionError) as error:
         wrong = str(error)
-    if not wrong and value.keys() != SHAPE.keys():
-        wrong = "it has more than an entry has"
+    if not wrong and value["verdict"] not in VERDICTS:
+        wrong = f"verdict {value['verdict']!r} is not one of {', '.join(VERDICTS)}"
+    if not wrong and not _in_its_place(list(value)):
+        wrong = "its hash is not in its place"
     if wrong:
         raise SpklinkError(f"{path}: entry {number} of the log cannot be read: {wrong}")
-    return Decision(**value | {"seats": tuple(value["seats"])})
+    known = {name: value[name] for name in SHAPE}
+    return Decision(**known | {"seats": tuple(value["seats"])}, text=text)
+
+
+def _in_its_place(names: list[str]) -> bool:
+    """Whether the hash stands before the first field that sorts behind it. The other fields then
+    tell where it was, so that moving it is noticed too."""
+    place = names.index(HASH)
+    before, after = names[:place], names[place + 1 : place + 2]
+    return all(name < HASH for name in before) and all(name > HASH for name in after)
 
 
 def _canonical(value: Any) -> str:

@@ -22,7 +22,7 @@ from spklink.database.labels import read_claims
 from spklink.database.lists import CERTAIN, OPEN, OTHERS, POSSIBLE, SOMEBODY, UNKNOWN
 from spklink.errors import check_folder
 from spklink.options import relative
-from spklink.review.decisions import UNDO, Decision, as_line, verify
+from spklink.review.decisions import UNDO, Decision, verify
 from spklink.review.desk import Desk
 from spklink.review.verdicts import Seats
 from spklink.review.views import Track, tracks_of
@@ -111,7 +111,7 @@ def export(
         changed = (_changed(desk, m, track, claims) for m, track in rows)
         write_csv(out / "changes.csv", CHANGES, filter(None, changed), safe=safe)
         names.append("changes.csv")
-    lines = "".join(f"{as_line(one)}\n" for one in desk.log.all())
+    lines = "".join(f"{one.text}\n" for one in desk.log.all())
     write_bytes(out / LOG, lines.encode())
     write_json(out / REVIEW, found)
     return found, [out / name for name in (*names, LOG, REVIEW)]

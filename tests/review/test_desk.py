@@ -169,7 +169,7 @@ def test_expected_listens_are_what_listening_takes(made):
     def look(heard):
         evidence = with_heard(clique, heard)
         calls = np.arange(len(members))
-        board.take(np.array([0]), solved(evidence, calls, usable, rate=None, how=Options()))
+        board.take(np.array([0]), solved(evidence, calls, usable, rate=0.0, how=Options()))
 
     board = Board(np.zeros(len(members), np.int32), np.array([len(members)]))
     look({})

@@ -75,9 +75,12 @@ class Desk:
         size = self.cliques.size
         self.board = Board(self.cliques.label, size, asked_for.get("certainty", SETTLED))
         self.verdicts.take(self.log.all())
-        self._whole = self._as_loaded()
+        calls = np.arange(len(self.table))
+        self._whole = Part(calls, result.evidence, result.answer, self._usable)
+        self._heard_before: Part | None = None  # cliques of which somebody decided earlier
         self.board.take(np.arange(len(size)), self._whole)
-        self._set_aside(self._whole.calls)
+        self._take_earlier_decisions()
+        self._set_aside(calls)
 
     @classmethod
     def open(
@@ -178,36 +181,48 @@ class Desk:
         """A clique with what was heard of it, solved."""
         with self._lock:
             if k not in self._parts:
-                self._parts[k] = clique_of(self._whole, k)
+                part, i = self.place_of(int(self.cliques.members(k)[0]))
+                self._parts[k] = clique_of(part, int(part.label[i]))
             return self._parts[k]
 
     def place_of(self, m: int) -> tuple[Part, int]:
         """A part that has a conversation, and where: its clique if that is at hand."""
-        k = int(self.cliques.label[m])
+        k, heard = int(self.cliques.label[m]), self._heard_before
         with self._lock:
-            return (self._parts[k], self._within(k, m)) if k in self._parts else (self._whole, m)
+            if k in self._parts:
+                return self._parts[k], self._within(k, m)
+            if heard is not None:
+                i = int(np.searchsorted(heard.calls, m))
+                if i < len(heard.calls) and heard.calls[i] == m:
+                    return heard, i
+            return self._whole, m
 
     def _within(self, k: int, m: int) -> int:
         return int(np.searchsorted(self.part(k).calls, m))
 
-    def _as_loaded(self) -> Part:
-        """All conversations, as the run left them, or solved again with what was heard since."""
-        calls, result = np.arange(len(self.table)), self.result
-        heard = self._heard(calls)
-        if not heard:
-            return Part(calls, result.evidence, result.answer, self._usable)
-        evidence, how = with_heard(result.evidence, heard), solving(result.options)
-        return solved(evidence, calls, self._usable, rate=self._rate, how=how)
+    def _take_earlier_decisions(self) -> None:
+        """Solve again, all at once, the cliques of which somebody decided before."""
+        heard = np.array(sorted(self._heard(np.arange(len(self.table)))), np.int64)
+        if len(heard):
+            cliques = np.unique(self.cliques.label[heard]).astype(np.int64)
+            calls = np.flatnonzero(np.isin(self.cliques.label, cliques))
+            self._heard_before = self._solved_with_decisions(calls, solving(self.result.options))
+            self.board.take(cliques, self._heard_before)
 
     def _solved(self, k: int) -> Part:
         """A clique, solved again with what was heard of it."""
-        calls, sides = self.cliques.members(k), self.table.sides
-        evidence = with_heard(part_of(self.result.evidence, calls), self._heard(calls))
-        usable = self._usable[ranges(sides.start[calls], sides.counts[calls])]
+        calls = self.cliques.members(k)
         part, i = self.place_of(int(calls[0]))
         near = not part.answer.binary and part.certainty(i) == CERTIFIED
         start = self.part(k).place if near else None  # close to where the best state is now
-        return solved(evidence, calls, usable, rate=self._rate, how=self._how, start=start)
+        return self._solved_with_decisions(calls, self._how, start)
+
+    def _solved_with_decisions(self, calls: Ints, how: Options, start: Ints | None = None) -> Part:
+        """Whole cliques with what was heard of them."""
+        sides = self.table.sides
+        evidence = with_heard(part_of(self.result.evidence, calls), self._heard(calls))
+        usable = self._usable[ranges(sides.start[calls], sides.counts[calls])]
+        return solved(evidence, calls, usable, rate=self._rate, how=how, start=start)
 
     def _heard(self, calls: Ints) -> dict[int, Seats]:
         """What was heard of some conversations, by their place among them."""

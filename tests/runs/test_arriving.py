@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from spklink.cache import ENDING
-from spklink.runs import kept_scores, recall
+from spklink.runs import evidence as runs_evidence
+from spklink.runs import kept_scores
 from spklink.runs.link import link
 from spklink.worlds.shapes import as_table, clique_calls
 
@@ -93,9 +94,9 @@ def test_the_same_calls_give_the_same_bytes(world, before, out):
 
 def test_new_calls_cost_what_they_touch(world, before, out, monkeypatch):
     solved, scored = [], []
-    solve, score = recall.solve, kept_scores.Scorer.__call__
+    solve, score = runs_evidence.solve, kept_scores.Scorer.__call__
     monkeypatch.setattr(
-        recall,
+        runs_evidence,
         "solve",
         lambda model, **more: solved.append(len(model.field)) or solve(model, **more),
     )

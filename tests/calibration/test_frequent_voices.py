@@ -24,7 +24,7 @@ from spklink.database.links import find_links, needed_sides
 from spklink.errors import SpklinkError
 from spklink.posterior.likelihood import Weight, build_model
 from spklink.posterior.posterior import Options, solve
-from spklink.posterior.summed import loosened
+from spklink.posterior.summed import loosened, widened
 from spklink.recognizers.products import Cosine
 from spklink.recognizers.sums import compared_by, pair_ratios
 from spklink.scores.needed import no_side_scores
@@ -291,3 +291,18 @@ def test_bent_curves_are_refused_before_any_work(few_listed, option):
     table, vectors, _ = call_centre()
     with pytest.raises(SpklinkError, match="straight"):
         spklink.link(rows_of(table), embeddings=vectors, **option)
+
+
+def test_a_probability_that_was_rounded_to_one_is_no_certainty():
+    """By 60 nats its log-odds may be off; double precision tells 37 from certainty."""
+    one, almost = np.ones(1), np.full(1, 1.0 - 1e-15)
+    for shift in (1e-9, 10.0, 60.0):
+        by, tail = np.full(1, shift), np.zeros(1)
+        low, high = widened(one, one, by, tail)
+        other_low, _ = widened(almost, almost, by, tail)
+        assert other_low <= low <= one
+        assert high == one
+        assert low[0] < 0.5 or shift < 60.0
+        mirrored = widened(1.0 - almost, 1.0 - almost, by, tail)  # the same on the other channel
+        assert np.allclose(other_low, 1.0 - mirrored[1], atol=1e-12)
+    assert widened(one, one, np.zeros(1), np.zeros(1))[0] == one  # nothing is summed

@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 METHOD = "sums"
+BELOW_ONE = 1.0 - 2.0**-53  # a probability that is rounded to 1 may be as low as this
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def widened(low: Floats, high: Floats, shift: Floats, tail: Floats) -> tuple[Flo
     """Intervals of probabilities whose log-odds may shift."""
     known = np.isfinite(shift)
     by = np.where(known, shift, 0.0)
-    lower = np.maximum(_moved(low, -by) - tail, 0.0)
+    lowest = np.where(by > 0.0, np.minimum(low, BELOW_ONE), low)
+    lower = np.maximum(_moved(lowest, -by) - tail, 0.0)
     upper = np.minimum(_moved(high, by) + tail, 1.0)
     return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
 

@@ -374,7 +374,7 @@ def test_nobody_else_reaches_local_workers(tmp_path):
 
 
 def test_no_other_account_of_this_machine_sends_work(tmp_path):
-    """Whoever talks to the scheduler of local workers may run Python in them, and in this process."""
+    """Whoever talks to their scheduler may run Python in local workers, and in this process."""
     import dask
     import distributed
 
@@ -387,7 +387,7 @@ def test_no_other_account_of_this_machine_sends_work(tmp_path):
             for where, how in ((plain, None), (address, other)):
                 with (
                     dask.config.set({"distributed.comm.retry.count": 0}),
-                    pytest.raises(OSError),
+                    pytest.raises(OSError),  # noqa: PT011 - whatever the system says
                     distributed.Client(where, security=how, timeout=1.0),
                 ):
                     pass

@@ -35,8 +35,11 @@ test: .venv/.dev
 
 # The adversary at length, 20 minutes of computing: spoilt files, odd recordings, damaged caches, kills, pairs of runs,
 # hostile names in Chromium. Ends with a table of what was tried and what went wrong.
+LENGTHY := tests/adversary tests/runs/test_linking.py::test_killed_twenty_times_ends_with_the_same_bytes \
+  tests/runs/test_watch.py::test_killed_at_any_moment tests/test_install.py
+
 torture: .venv/.dev
-	SPKLINK_TORTURE=1 SPKLINK_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/adversary
+	SPKLINK_TORTURE=1 SPKLINK_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(LENGTHY)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -251,34 +250,6 @@ def test_the_package_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "spklink", "--version"], capture_output=True)
     assert done.returncode == 0
     assert done.stdout.decode().strip() == spklink.__version__
-
-
-def test_killed_while_writing_leaves_no_finished_results(simulated, tmp_path):
-    """A run that dies at any moment leaves either finished results or none."""
-    out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "spklink",
-        "assign",
-        str(simulated / "conversations.csv"),
-    ]
-    command += ["--scores", str(simulated / "scores.csv"), "-o", str(out)]
-    subprocess.run(command, check=True, capture_output=True)
-    expected = {p.name: p.read_bytes() for p in out.iterdir() if p.name != "timings.json"}
-    begin = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    whole = time.perf_counter() - begin
-    for share in (0.3, 0.6, 0.8, 0.9, 0.97):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(share * whole)
-        process.kill()
-        process.communicate()
-        if (out / "run.json").exists():
-            found = {p.name: p.read_bytes() for p in out.iterdir() if p.name in expected}
-            assert found == expected
-    subprocess.run(command, check=True, capture_output=True)
-    assert {p.name: p.read_bytes() for p in out.iterdir() if p.name in expected} == expected
 
 
 def test_an_interrupt_says_how_far_the_work_had_come(run, simulated, tmp_path, monkeypatch):

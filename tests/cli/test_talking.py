@@ -53,6 +53,7 @@ def test_codes_of_what_goes_wrong(run, monkeypatch, error, code):
 def test_recordings_that_were_not_used_are_code_1(run, tmp_path):
     write_calls(tmp_path)
     words = ("link", tmp_path / "conversations.csv", "-o", tmp_path / "out", "--no-report")
+    words += ("--components", 8, "--workers", 1)
     soundfile.write(tmp_path / "3.wav", np.zeros((80000, 2)), 8000)
     assert run(*words)[0] == 2
     code, text, _ = run(*words, "--on-bad-audio", "skip")

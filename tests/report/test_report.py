@@ -15,6 +15,7 @@ from made_reports import HOSTILE, LONG, Page, numbers_of, page_of, results_of, w
 from spklink.cli.ahead import DRAW
 from spklink.database.labels import read_key
 from spklink.processes import ahead, waiting
+from spklink.report import figures
 from spklink.report.cells import percent
 from spklink.report.figures import draw, draw_all
 from spklink.report.graphs import size_classes
@@ -277,6 +278,8 @@ def test_command_report(keyed, single, run, tmp_path, monkeypatch):
 
 
 def test_link_writes_a_report_unless_told_not_to(calls, run, tmp_path, monkeypatch):
+    drawn = dict.fromkeys(figures.FIGURES, ("<svg></svg>", b"%PDF"))  # what is drawn: see above
+    monkeypatch.setattr(figures, "draw_all", lambda _: drawn)
     words = ["link", calls / "conversations.csv", "-o", tmp_path / "out", "--components", 8]
     words += ["--workers", 1]
     code, text, _ = run(*words)

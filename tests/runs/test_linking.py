@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from kills import killed_when
 from made_calls import PAIRS, write_table
 from spklink import SpklinkError, read_conversations, read_key
 from spklink.cache import Store
@@ -246,6 +247,28 @@ def command(calls: Path, out: Path) -> list[str]:
     return [*words, "-o", str(out), "--components", "16", "--workers", "1", "--no-report"]
 
 
+MOMENTS = {  # files of a run, and how many of them there are when it is killed
+    "half is heard": ("cache/features/*.kept", len(PAIRS) // 2),
+    "the recognizer is trained": ("cache/recognizers/*.kept", 1),
+    "half is compared": ("cache/vectors/*/*.kept", len(PAIRS) // 2),
+    "results are written": (".results.*", 1),
+}
+
+
+def test_killed_at_four_moments_ends_with_the_same_bytes(calls, tmp_path):
+    """One run, killed in every stage; `make torture` has twenty kills at random moments."""
+    clean, out = tmp_path / "clean", tmp_path / "killed"
+    subprocess.run(command(calls, clean), check=True, capture_output=True)
+    expected, kills = content(clean), 0
+    for pattern, files in MOMENTS.values():
+        kills += killed_when(command(calls, out), out, pattern, files)
+        assert not (out / "run.json").exists() or content(out) == expected
+    assert kills >= 3  # the last moment is so short that it can be missed
+    subprocess.run(command(calls, out), check=True, capture_output=True)
+    assert content(out) == expected
+
+
+@pytest.mark.skipif("SPKLINK_TORTURE" not in os.environ, reason="takes minutes: make torture")
 def test_killed_twenty_times_ends_with_the_same_bytes(calls, tmp_path):
     """Kills at random moments between 5 and 95 % of a run; every other one starts from nothing."""
     clean = tmp_path / "clean"

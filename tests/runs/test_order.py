@@ -42,9 +42,10 @@ def rows_of(path: Path) -> list[tuple[str, ...]]:
         return [tuple(row[c] for c in COLUMNS) for row in csv.DictReader(file)]
 
 
-def answers(folder: Path, **how) -> dict[tuple[str, str], float]:
+def answers(folder: Path, cache: Path, **how) -> dict[tuple[str, str], float]:
     """How probable each person is on channel 1 of each call."""
-    found = link(folder / "conversations.csv", components=16, min_speech=0.5, **how)
+    small = {"components": 16, "min_speech": 0.5, "workers": 1, "cache": cache}
+    found = link(folder / "conversations.csv", **small, **how)
     assert (found.calibrated.first is not None) == (not how), "voices compared twice, or once"
     table = found.evidence.conversations
     return {
@@ -62,9 +63,15 @@ HOW = {
 
 
 @pytest.fixture(scope="module", params=HOW)
-def plain(request, hard_calls):
+def plain(request, hard_calls, heard):
     how = HOW[request.param]
-    return how, answers(hard_calls, **how)
+    return how, answers(hard_calls, cache=heard / "plain", **how)
+
+
+@pytest.fixture(scope="module")
+def heard(tmp_path_factory) -> Path:
+    """Every way to link listens to the same calls, and to the same changed ones, each apart."""
+    return tmp_path_factory.mktemp("heard")
 
 
 def changed(hard_calls: Path, folder: Path, seed: int) -> tuple[dict[str, str], set[str]]:
@@ -89,10 +96,10 @@ def changed(hard_calls: Path, folder: Path, seed: int) -> tuple[dict[str, str], 
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_only_the_voices_count(hard_calls, plain, tmp_path, seed):
+def test_only_the_voices_count(hard_calls, plain, heard, tmp_path, seed):
     how, before = plain
     names, swapped = changed(hard_calls, tmp_path, seed)
-    after = answers(tmp_path, **how)
+    after = answers(tmp_path, cache=heard / f"changed {seed}", **how)
     open_calls = [p for p in before.values() if 0.001 < p < 0.999]
     assert len(open_calls) > 4, "nothing is open: nothing is tested"
     for (conversation, who), p in before.items():

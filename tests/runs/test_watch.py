@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from kills import killed_when
 from spklink.errors import SpklinkError
 from spklink.runs.link import link
 from spklink.runs.watch import locked, watch
@@ -101,6 +102,36 @@ def test_recordings_and_rows_as_they_come(calls, tmp_path):
     assert names == {f"c{k}" for k in range(13)}
 
 
+KEPT, COMPARED = "cache/features/*.kept", "cache/vectors/*/*.kept"
+MOMENTS = {12: ((KEPT, 6), (COMPARED, 6)), 14: ((KEPT, 13), (COMPARED, 13))}
+
+
+def test_killed_while_listening_and_comparing(calls, tmp_path):
+    """Earlier results stay whole, and the next watch ends as one that was never disturbed. `make
+    torture` has kills at random moments."""
+    here, plain, out = tmp_path / "here", tmp_path / "plain", tmp_path / "out"
+    shutil.copytree(calls, here)
+    rows = rows_of(calls)
+    for count, moments in MOMENTS.items():
+        (here / "conversations.csv").write_text(HEAD + "".join(f"{r}\n" for r in rows[:count]))
+        for pattern, files in moments:
+            assert killed_when(command(here, out), out, pattern, files)
+            check_whole(out)
+        subprocess.run(command(here, out, "--once"), check=True, stdout=subprocess.DEVNULL)
+        (found,) = watch(here, plain, options(), rest=0.0, once=True)
+        assert found.conversations == count
+        assert results(out) == results(plain)
+
+
+def check_whole(out: Path) -> None:
+    """Results are all there, or not at all."""
+    if (out / "run.json").exists():
+        known = json.loads((out / "run.json").read_text())["result"]["conversations"]
+        lines = (out / "assignments.csv").read_text().splitlines()
+        assert len(lines) == 2 * known + 1
+
+
+@pytest.mark.skipif("SPKLINK_TORTURE" not in os.environ, reason="takes a minute: make torture")
 def test_killed_at_any_moment(calls, tmp_path):
     """Whatever was under way: earlier results stay whole, and the next watch ends as one that was
     never disturbed."""
@@ -116,10 +147,7 @@ def test_killed_at_any_moment(calls, tmp_path):
                 with watching(here, one) as running:
                     time.sleep(rng.uniform(0.5, 6.0))
                     running.kill()
-                if (one / "run.json").exists():
-                    known = json.loads((one / "run.json").read_text())["result"]["conversations"]
-                    lines = (one / "assignments.csv").read_text().splitlines()
-                    assert len(lines) == 2 * known + 1
+                check_whole(one)
             subprocess.run(command(here, one, "--once"), check=True, stdout=subprocess.DEVNULL)
     assert results(out) == results(plain)
 

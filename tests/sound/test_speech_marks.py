@@ -53,10 +53,13 @@ def test_segments_that_touch_or_overlap_are_one():
     assert joined(times, 2).tolist() == [[0, 1100]]
 
 
+SMALL = {"components": 8, "workers": 1}
+
+
 @pytest.fixture(scope="module")
 def linked(calls, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
-    link(calls / "conversations.csv", out)
+    link(calls / "conversations.csv", out, **SMALL)
     return out
 
 
@@ -81,12 +84,12 @@ def test_a_cache_of_an_earlier_version_is_heard_once_more_for_them(linked, calls
         about.pop("lengths")
         store.write(name, about, {key: array.copy() for key, array in kept.arrays.items()})
     times = {path: path.stat().st_mtime_ns for path in store.folder.iterdir()}
-    link(calls / "conversations.csv", tmp_path / "two", cache=linked / "cache")
+    link(calls / "conversations.csv", tmp_path / "two", cache=linked / "cache", **SMALL)
     assert (tmp_path / "two" / "segments.csv").read_bytes() == expected
     assert (tmp_path / "two" / "sides.csv").read_bytes() == (linked / "sides.csv").read_bytes()
     assert all(path.stat().st_mtime_ns > time for path, time in times.items())
     times = {path: path.stat().st_mtime_ns for path in store.folder.iterdir()}
-    link(calls / "conversations.csv", tmp_path / "three", cache=linked / "cache")
+    link(calls / "conversations.csv", tmp_path / "three", cache=linked / "cache", **SMALL)
     assert (tmp_path / "three" / "segments.csv").read_bytes() == expected
     assert {path: path.stat().st_mtime_ns for path in store.folder.iterdir()} == times
 

@@ -32,6 +32,7 @@ KEYWORDS = {("axis", "0"): "1", ("axis", "1"): "0", ("axis", "-1"): "0"}
 KEYWORDS |= {("side", "'left'"): "'right'", ("side", "'right'"): "'left'"}
 NOT_NUMBERS = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
 LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Assert, ast.pattern, ast.ClassDef, Function)
+NOT_WORKED_OUT = ("axis", "decimals", "strict", "timeout")
 SAID = {"print", "tell", "say", "note", "warn", "progress", "advance", "show"}
 
 
@@ -111,8 +112,8 @@ def _walked(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _worked_out(node: ast.AST) -> bool:
-    """Not a keyword whose value has a kind of its own, and not a slow or rounded answer."""
-    return not isinstance(node, ast.keyword) or node.arg not in ("axis", "timeout", "decimals")
+    """Not an argument that has a kind of its own, or that changes no result of a right program."""
+    return not isinstance(node, ast.keyword) or node.arg not in NOT_WORKED_OUT
 
 
 def _name(node: ast.AST | None) -> str:

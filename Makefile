@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test torture lint bench docs clean
+.PHONY: install demo test coverage torture lint bench docs clean
 
 install: .venv/.installed
 
@@ -32,6 +32,13 @@ demo: .venv/.installed
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# All tests, then the lines and branches that they ran, by room. Takes longer than the tests alone.
+coverage: .venv/.dev
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m coverage run -m pytest -n auto --maxprocesses 4
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python benchmarks/coverage_rooms.py
 
 # The adversary at length, 20 minutes of computing: spoilt files, odd recordings, damaged caches, kills, pairs of runs,
 # hostile names in Chromium. Ends with a table of what was tried and what went wrong.

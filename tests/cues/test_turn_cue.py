@@ -11,7 +11,7 @@ from made_turns import made_levels, made_turns
 from spklink.cues.cue import nothing, odds_in, seat_layout
 from spklink.cues.turn_chain import expected, likelihoods
 from spklink.cues.turn_model import TurnModel, decide, learn
-from spklink.cues.turn_votes import contrasts, offsets, spoken, voters
+from spklink.cues.turn_votes import Voter, contrasts, offsets, spoken, voters
 from spklink.cues.turns import Spoken, TurnCue, of_table
 from spklink.database.conversations import read_conversations
 from spklink.errors import SpklinkError
@@ -186,6 +186,23 @@ def test_a_chain_is_what_enumeration_says():
     np.testing.assert_allclose(sums[:, 5], given / total * x * x)
     assert drawn[0] + drawn[1] == pytest.approx(1.0 + drawn[2])
     assert drawn[3] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("spread", "short"), [(0.4, 0.1), (0.1, 0.6)])
+def test_how_much_values_vary_is_learned_for_brief_and_for_long_turns(spread, short):
+    rng, every = np.random.default_rng(5), []
+    on_time = np.abs(offsets()) < 0.25
+    for m in range(100):
+        seconds = np.exp(rng.uniform(np.log(0.3), np.log(6.0), 12))
+        value = rng.normal(0.0, 1.0, (12, len(on_time)))
+        own = 1.6 + rng.normal(0.0, np.sqrt(spread + short / seconds))
+        value[:, on_time] = own[:, None]
+        both = np.stack([value, -value][:: 1 if m % 2 else -1]).astype(np.float32)
+        every.append(Voter(m, (0, 1), both, np.ones((2, 12)), seconds))
+    model = learn(every)
+    for seconds in (0.5, 5.0):
+        learned = model.spread + model.short / seconds
+        assert learned == pytest.approx(spread + short / seconds, rel=0.25)
 
 
 def test_brief_turns_say_little(world):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from plain_partitions import weigh
 from spklink.partitions import chains
 from spklink.partitions.agglomerative import LINKAGES, agglomerate, merge_all
 from spklink.partitions.exact import solve_exactly
@@ -13,6 +14,7 @@ from spklink.partitions.items import make_items, make_problem
 from spklink.partitions.neighbours import find_neighbours
 from spklink.partitions.prior import read_prior
 from spklink.partitions.sampling import sample
+from spklink.partitions.solve import How, solve_partition
 from spklink.posterior.likelihood import Weight
 from spklink.recognizers.products import Cosine, all_pairs
 
@@ -142,6 +144,37 @@ def test_linking_equals_plain_linking(linkage):
             np.flatnonzero(label == k).tolist() for k in range(label.max() + 1)
         )
         assert not any(label[a] == label[b] for a, b in apart)
+
+
+def put_back(llr, label, i, apart):
+    """How probable each block is for one side, given where all others are; a new one is -1."""
+    where = {}
+    for block in sorted({*np.delete(label, i).tolist(), -1}):
+        moved = [*label[:i].tolist(), block, *label[i + 1 :].tolist()]
+        rules = {"weight": lambda n: 2 / n, "prior": ("crp", 0.7, 0.0), "apart": apart}
+        where[block] = np.exp(weigh(llr, moved, **rules))
+    return {block: weight / sum(where.values()) for block, weight in where.items()}
+
+
+def test_linked_sides_are_as_probable_as_putting_each_back_says():
+    for seed in range(4):
+        llr, _ = voices(8, 4, seed, mu=0.7)
+        apart = calls_apart(8)
+        problem = make_problem(make_items(llr, apart=apart), Weight(), read_prior("crp:0.7"))
+        found = solve_partition(problem, How("agglomerative", floor=0.0))
+        label = found.label
+        back = [put_back(llr, label, i, apart.tolist()) for i in range(8)]
+        lone = [(label == k).sum() == 1 for k in label]
+        own = [back[i][-1 if lone[i] else label[i]] for i in range(8)]
+        expected = [
+            own[i] * own[j]
+            if label[i] == label[j]
+            else max(back[i].get(label[j], 0.0) * own[j], back[j].get(label[i], 0.0) * own[i])
+            for i, j in zip(found.one, found.two, strict=True)
+        ]
+        assert len(expected) == 8 * 7 // 2
+        assert found.pair.value == pytest.approx(expected)
+        assert found.side.value[lone] == pytest.approx(np.array(own)[lone])
 
 
 @pytest.mark.parametrize("linkage", ["average", "complete", "single"])

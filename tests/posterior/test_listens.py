@@ -66,6 +66,8 @@ def test_what_nothing_hangs_on_is_not_heard_first():
 def test_what_is_certain_is_not_heard():
     found = fewest(np.array([[0.995, 0.0], [0.0, 0.005]]), 0.99)
     assert found.expected == 0.0
+    assert (found.first == 1.0).all()
+    assert (found.settled == 0.0).all()
 
 
 def test_joint_probabilities_are_those_of_the_network():

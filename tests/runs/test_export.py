@@ -49,6 +49,13 @@ def test_what_is_settled_or_everything(run, linked, tmp_path, only):
     assert (found["sides"], found["segments"]) == (len(wanted), len(told))
 
 
+def test_what_is_left_out_is_said(run, linked, tmp_path):
+    code, text, _ = run("export", linked, "-o", tmp_path / "x", "--to", "rttm")
+    assert code == 0
+    said = "left out: 4 sides, 4 unresolvable (--only all writes those that have a name)"
+    assert said in text.splitlines()
+
+
 @pytest.mark.parametrize("to", FORMATS)
 def test_the_same_results_give_the_same_bytes(linked, tmp_path, to):
     for name in ("one", "two"):

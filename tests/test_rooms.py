@@ -23,7 +23,8 @@ ROOMS = (
     *("world_options", "review_options", "table_options", "partition_options"),
     *("compare_options", "option_groups", "settings"),
     *("database", "formats", "sound", "corpora", "recognizers", "scores", "posterior"),
-    *("calibration", "cues", "partitions", "measures", "worlds", "runs", "report", "review"),
+    *("calibration", "cues", "partitions", "measures", "worlds", "runs", "decisions"),
+    *("report", "review"),
     "cli",
 )
 # Small tools that anybody may use; the settings look into tables of names, which import nothing.

@@ -122,7 +122,7 @@ def test_a_planted_change_in_each_kind_of_file_is_seen(same_bytes, tmp_path, nam
 
 def test_decisions_are_written_as_review_writes_them(same_bytes, tmp_path):
     """The package's own reader takes the log that the benchmark writes by plain SQL."""
-    from spklink.review.decisions import Decisions
+    from spklink.decisions.log import Decisions
 
     header = "conversation,channel,speaker\n"
     rows = "".join(f"call{k},{c},p{k}{c}\n" for k in range(6) for c in (1, 2))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from adversary.tally import TORTURE, count, patience
 from reviewed import CALLS, decide, write_results
-from spklink.review.decisions import Decisions
+from spklink.decisions.log import Decisions
 
 KILLS = 50 if TORTURE else 3
 SEATS = ("0 1", "1 0", "* 0", "1 -")

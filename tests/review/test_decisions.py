@@ -14,12 +14,12 @@ from hashlib import sha256
 
 import pytest
 
+from spklink.decisions.log import FIRST, Decisions, read_log, verify
 from spklink.errors import SpklinkError
-from spklink.review.decisions import FIRST, Decisions, read_log, verify
 
 WRITER = """
 import sys
-from spklink.review.decisions import Decisions
+from spklink.decisions.log import Decisions
 log = Decisions.open(sys.argv[1])
 for k in range(int(sys.argv[2]), 10**6):
     log.append(reviewer="anna", conversation=f"c{k}", verdict="heard", seats=("a", None),

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 
 from reviewed import ask, decide, own_headers, served, write_results
-from spklink.review.decisions import Decisions
+from spklink.decisions.log import Decisions
 
 UP = ["..", "../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "....//x"]
 ODD = [

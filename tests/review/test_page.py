@@ -10,7 +10,7 @@ import pytest
 
 from adversary.hostile_names import FIRST, cut, seen
 from reviewed import served, write_results
-from spklink.review.decisions import Decisions
+from spklink.decisions.log import Decisions
 
 SIZES = [(1280, "light"), (1280, "dark"), (700, "light"), (700, "dark")]
 FOCUS = "((on) => [on.id, String(on.className)])(document.activeElement)"

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from reviewed import ask, decide, own_headers, served, write_results
-from spklink.review.decisions import Decisions
+from spklink.decisions.log import Decisions
 
 
 @pytest.fixture(scope="module")

@@ -114,7 +114,7 @@ def decisions(
     from spklink.review.export import export, summary
 
     if folder.is_file():
-        from spklink.review.decisions import read_log
+        from spklink.decisions.log import read_log
         from spklink.review.export import log_summary
 
         found: dict[str, Any] = log_summary(read_log(folder), folder)

@@ -118,7 +118,7 @@ def link(
 def _held_back(found: Result, out: Path) -> list[str]:
     """Decisions in the folder of the results whose recordings have changed, in words."""
     from spklink.cli import review
-    from spklink.review.fingerprints import held_back
+    from spklink.decisions.fingerprints import held_back
 
     try:
         decisions = held_back(out, found)

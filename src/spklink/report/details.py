@@ -16,6 +16,7 @@ from spklink.database.sides import names_on
 from spklink.measures.bounds import Bounds
 from spklink.posterior.posterior import SETTLED
 from spklink.report import seats
+from spklink.report.answers import answers_about
 from spklink.report.evidence import conclusion, exchange_strength
 from spklink.report.results import Results
 from spklink.report.seats import chance
@@ -130,6 +131,7 @@ def conversations(
             "certainty": certainty[k],
             "kind": kind_of(figures[1][m], bool(cliques.resolvable[k])),
             "suspicious": m in suspicious,
+            **_answers(results, m),
             **conclusion(results, weighed, bounds, m, scale),
             "recordings": recordings(results, m),
         }
@@ -140,6 +142,12 @@ def conversations(
             row["marks"] = results.speech.marks[sides]
         rows.append(row)
     return rows
+
+
+def _answers(results: Results, m: int) -> dict[str, Any]:
+    """What people said of a conversation, where anybody said something."""
+    found = answers_about(results, m)
+    return {"answers": found} if found else {}
 
 
 def recordings(results: Results, m: int) -> list[dict[str, Any]]:

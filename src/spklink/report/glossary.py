@@ -71,7 +71,7 @@ NAMES = {
     "marginals expected_wrong": "of these expected wrong",
     "marginals brier": "Brier score",
     "marginals log_score_bits": "log score, bits",
-    "labelfree": "without any known answer",
+    "labelfree": "without labels",
     "supervised": "with known answers",
 }
 

@@ -17,7 +17,7 @@ from spklink.errors import SpklinkError
 from spklink.measures.entropy import confusion, levels
 from spklink.measures.published import PRINTED_TABLE_2, PRINTED_TABLE_3
 from spklink.measures.reliability import wilson
-from spklink.report import details, graphs, seats
+from spklink.report import answers, details, graphs, seats
 from spklink.report.cues import cues
 from spklink.report.lists import lists
 from spklink.report.overview import asked, found, next_steps
@@ -78,6 +78,7 @@ def gather(results: Results, weighed: Weighed, scale: str | None = None) -> dict
             "provenance": provenance(results),
         }
         | cues(results)
+        | ({"answers": answers.as_json(results)} if answers.any_answers(results) else {})
     )
 
 

@@ -15,6 +15,8 @@ from spklink.database.cliques import Cliques
 from spklink.database.conversations import Conversations
 from spklink.database.labels import Labels, read_claims, read_key
 from spklink.database.sides import names_on, refuse_more_than_bits
+from spklink.decisions.fingerprints import verdicts_in
+from spklink.decisions.verdicts import Verdicts
 from spklink.measures.evaluation import Evaluation
 from spklink.posterior.answer import Answer
 from spklink.posterior.posterior import Posterior
@@ -47,6 +49,7 @@ class Results:
     problems: list[Sequence[Any]]
     calibration: dict[str, Any] | None  # None where log-likelihood-ratios were given
     inputs: Inputs  # of this report
+    verdicts: Verdicts = field(default_factory=Verdicts)  # what people decided on the folder
     misfits: list[Sequence[Any]] = field(default_factory=list)  # rows of misfits.csv
     voices: Posterior | None = None  # without cues and known channels; None where there are no cues
 
@@ -138,6 +141,7 @@ def read_results(
         problems=[] if heard is None else heard.problems,
         calibration=solved.calibration,
         inputs=inputs,
+        verdicts=verdicts_in(folder, solved),
         answer=solved.answer,
         misfits=solved.misfits,
         voices=voices,

@@ -4,6 +4,7 @@ calibrated, whether lists were doubted, what a key says, how strong evidence may
 from __future__ import annotations
 
 from spklink.measures.bounds import Bounds
+from spklink.report.answers import any_answers, given_calls, sentence
 from spklink.report.results import Results
 from spklink.report.strength import times
 from spklink.runs.sentences import rate_sentence
@@ -16,6 +17,8 @@ Told = dict[str, str]
 def status(results: Results, bounds: Bounds) -> list[Told]:
     """The most important first; warnings before all else."""
     told = [calibrated(results), lists(results), vouched(bounds)]
+    if any_answers(results):
+        told.insert(1, _told(NOTE, "Answers of people", sentence(results)))
     if results.evaluation is not None:
         told.insert(1, by_key(results))
     told += [_told(NOTE, "Note", f"{note[:1].upper()}{note[1:]}.") for note in results.run["notes"]]
@@ -57,13 +60,23 @@ def calibrated(results: Results) -> Told:
         return _told(
             WARNING,
             "Calibration in doubt",
-            f"It was learned from these recordings without any known answer and {what}, {pairs}",
+            f"It was learned {_from(results)} and {what}, {pairs}",
         )
     return _told(
         GOOD,
         "Calibrated on these recordings",
-        f"Without any known answer, {pairs}",
+        f"{_from(results)[:1].upper()}{_from(results)[1:]}, {pairs}",
     )
+
+
+def _from(results: Results) -> str:
+    """What calibration without labels was learned from."""
+    given = given_calls(results)
+    if given:
+        return f"with known channels of {counted(given, 'conversation')}"
+    if any_answers(results):
+        return "without the decisions that people made"
+    return "without any known answer"
 
 
 def lists(results: Results) -> Told:

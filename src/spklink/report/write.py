@@ -6,6 +6,7 @@ import json
 from os import PathLike
 from pathlib import Path
 
+from spklink.decisions.log import last_entry
 from spklink.errors import SpklinkError
 from spklink.measures.evaluation import Evaluation
 from spklink.report.results import read_results
@@ -71,16 +72,18 @@ def write_report(
 def report_at_hand(
     out: str | PathLike[str], key: Table | None, claimed: Table | None
 ) -> Path | None:
-    """The page of a results folder, where it was made of the same key and claims, without a verbal
-    scale; None where it has to be written. (It goes when its results do.)"""
+    """The page of a results folder, where it was made of the same key, claims and decisions and
+    without a verbal scale; None where it has to be written. (It goes when its results do.)"""
     folder = Path(out)
     made = [folder / name for name in (PAGE, FOLDER, APPENDIX_FILE)]
     try:
         told = json.loads((folder / NUMBERS).read_bytes())
         of, scale = told["provenance"]["report_inputs"], told["strength"]["scale"]
+        last = told.get("answers", {}).get("log")
     except (OSError, ValueError, LookupError, TypeError):
         return None
     same = of == read_inputs({"key": key, "claimed": claimed}).as_json(folder) and scale is None
+    same &= last == last_entry(folder)
     return folder / PAGE if same and all(path.exists() for path in made) else None
 
 

@@ -1,1 +1,1 @@
-"""What people heard and decided, and the page on which they do."""
+"""The page on which people listen and decide."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from spklink.database.conversations import Conversations
 from spklink.database.lists import OTHERS
+from spklink.decisions.log import HEARD, RESOLVE, UNSURE
+from spklink.decisions.verdicts import Seats
 from spklink.errors import SpklinkError
-from spklink.review.decisions import HEARD, RESOLVE, UNSURE
-from spklink.review.verdicts import Seats
 
 LONGEST = 1000  # characters of a name that is not listed, a reviewer, a reason, a request
 SHOWN = 20_000  # characters of what was shown

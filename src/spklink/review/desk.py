@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from spklink.arrays import ranges
 from spklink.database.cliques import Cliques, find_cliques
 from spklink.database.conversations import Conversations
+from spklink.decisions.fingerprints import SHA256, Fingerprints
+from spklink.decisions.log import FILE, HEARD, RESOLVE, UNDO, Decision, Decisions
+from spklink.decisions.verdicts import Seats, Verdict, Verdicts
 from spklink.errors import SpklinkError
 from spklink.posterior.inference.beliefs import CERTIFIED
 from spklink.posterior.posterior import SETTLED, Options
 from spklink.review.checks import check_words, checked_seats, checked_shown
-from spklink.review.decisions import FILE, HEARD, RESOLVE, UNDO, Decision, Decisions
-from spklink.review.fingerprints import SHA256, Fingerprints
 from spklink.review.progress import Agreement, Progress, agreement_of, hours_of
-from spklink.review.verdicts import Seats, Verdict, Verdicts
 from spklink.review.views import View, view_of
 from spklink.review_options import FEWEST
 from spklink.runs.folder import RUN_FILE, load, solving

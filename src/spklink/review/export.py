@@ -20,11 +20,11 @@ from spklink.arrays import EQUAL
 from spklink.database.conversations import Conversations
 from spklink.database.labels import read_claims
 from spklink.database.lists import CERTAIN, OPEN, OTHERS, POSSIBLE, SOMEBODY, UNKNOWN
+from spklink.decisions.log import UNDO, Decision, verify
+from spklink.decisions.verdicts import Seats
 from spklink.errors import check_folder
 from spklink.options import relative
-from spklink.review.decisions import UNDO, Decision, verify
 from spklink.review.desk import Desk
-from spklink.review.verdicts import Seats
 from spklink.review.views import Track, tracks_of
 from spklink.runs.folder import make_folder
 from spklink.runs.rows import ASSIGNMENTS, UNRESOLVABLE

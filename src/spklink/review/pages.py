@@ -21,8 +21,8 @@ from markupsafe import Markup
 
 from spklink import __version__
 from spklink.database.sides import TWO
+from spklink.decisions.log import HEARD
 from spklink.report.page import LONGEST, shortened
-from spklink.review.decisions import HEARD
 from spklink.review.desk import Change, Desk
 from spklink.review.drawn import bar, clique, shares
 from spklink.review.recordings import Recordings

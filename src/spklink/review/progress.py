@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.decisions.log import Decision
 from spklink.measures.reliability import wilson
-from spklink.review.decisions import Decision
 from spklink.runs.result import Result
 
 

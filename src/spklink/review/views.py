@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from spklink.database.links import pair_starts
 from spklink.database.lists import OTHERS
-from spklink.review.decisions import Decision
-from spklink.review.verdicts import Verdict
+from spklink.decisions.log import Decision
+from spklink.decisions.verdicts import Verdict
 from spklink.runs.part import Part
 from spklink.runs.queue import Asked
 from spklink.runs.rows import (

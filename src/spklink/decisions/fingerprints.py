@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spklink.review.decisions import FILE, Decision, Decisions
-from spklink.review.verdicts import Verdicts
+from spklink.decisions.log import FILE, Decision, Decisions
+from spklink.decisions.verdicts import Verdicts
 from spklink.runs.result import Result
 from spklink.sound.files import Stamp, fingerprint, stamp
 
@@ -64,16 +64,21 @@ class Fingerprints:
         return self._known[key]
 
 
+def verdicts_in(folder: Path, result: Result) -> Verdicts:
+    """What people decided on a results folder, as far as it counts."""
+    verdicts = Verdicts(Fingerprints(result).outdated)
+    if (folder / FILE).is_file():
+        log = Decisions.open(folder / FILE)
+        try:
+            verdicts.take(log.all())
+        finally:
+            log.close()
+    return verdicts
+
+
 def held_back(folder: Path, result: Result) -> list[Decision]:
     """The decisions in a results folder that do not count: their recordings have changed."""
-    if not (folder / FILE).is_file():
-        return []
-    log, verdicts = Decisions.open(folder / FILE), Verdicts(Fingerprints(result).outdated)
-    try:
-        verdicts.take(log.all())
-    finally:
-        log.close()
-    return verdicts.held()
+    return verdicts_in(folder, result).held()
 
 
 def _stored(one: Decision) -> Hashes:

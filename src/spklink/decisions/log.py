@@ -172,6 +172,18 @@ class Decisions:
             raise
 
 
+def last_entry(folder: Path) -> str | None:
+    """The hash of the last entry in the log of a results folder."""
+    if not (folder / FILE).is_file():
+        return None
+    log = Decisions.open(folder / FILE)
+    try:
+        entries = log.all()
+        return entries[-1].hash if entries else None
+    finally:
+        log.close()
+
+
 def verify(entries: list[Decision], path: Path) -> str:
     """The last hash of entries from anywhere, such as an exported log.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spklink.review.decisions import HEARD, RESOLVE, UNDO, UNSURE, Decision
+from spklink.decisions.log import HEARD, RESOLVE, UNDO, UNSURE, Decision
 
 Seats = tuple[str | None, ...]
 

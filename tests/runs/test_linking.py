@@ -366,11 +366,12 @@ def test_a_key_in_the_folder_changes_nothing(calls, linked, tmp_path):
 
 @pytest.fixture(scope="module")
 def many_calls(tmp_path_factory) -> Path:
-    """Two sets of people without a common call, sixty short calls each: enough to compare twice."""
+    """Circles of three people, each pair calls twice: enough calls to compare twice."""
     folder = tmp_path_factory.mktemp("many")
-    rng = np.random.default_rng(6)
-    cast = dict(zip("abcdefgh", make_voices(8, rng), strict=True))
-    pairs = [*itertools.combinations("abcd", 2), *itertools.combinations("efgh", 2)] * 5
+    people = "abcdefghijklmnopqr"
+    cast = dict(zip(people, make_voices(18, np.random.default_rng(6)), strict=True))
+    circles = [people[k : k + 3] for k in range(0, len(people), 3)]
+    pairs = [pair for some in circles for pair in itertools.combinations(some, 2)] * 2
     rows = []
     for k, (first, second) in enumerate(pairs):
         samples = call(cast[first], cast[second], np.random.default_rng(k), 5.0)

@@ -323,24 +323,6 @@ def test_results_stand_on_their_own(calls, linked):
         assert {s["sha256"] for s in sides if s["conversation"] == table.ids[m]} == {digest}
 
 
-def test_real_calls_without_a_label(real_calls, tmp_path):
-    """All 420 calls: none wrong, and exactly the 21 exchanged ones among the claims."""
-    out = tmp_path / "out"
-    found = link(
-        real_calls / "conversations.csv",
-        out,
-        claimed=real_calls / "claimed.csv",
-        workers=2,
-    )
-    table = found.conversations
-    truth = read_key(real_calls / "key.csv", table).bits
-    assert (found.posterior.best == truth).all()
-    claimed = read_key(real_calls / "claimed.csv", table).bits
-    exchanged = {table.ids[m] for m in np.flatnonzero(claimed != truth)}
-    assert len(exchanged) == 21
-    assert {s["conversation"] for s in rows_of(out / "suspects.csv")} == exchanged
-
-
 def test_every_recording_broken(calls, tmp_path):
     """Skipping bad audio goes on even where nothing is left: nothing is known, and that is said."""
     for k in range(len(PAIRS)):

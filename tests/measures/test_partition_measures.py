@@ -55,3 +55,5 @@ def test_pairs_that_are_not_listed_count():
     assert sum(b.count for b in bins) == 3
     perfect = pair_measures(np.array([0, 0, 1, 3]), np.array([1, 2, 2, 4]), np.full(4, 0.99), truth)
     assert perfect[0] == pytest.approx(0.0, abs=1e-9)
+    single = pair_measures(np.array([0]), np.array([1]), np.array([0.9]), np.array([0, 0, 1]))
+    assert single[0] == pytest.approx(0.0, abs=1e-9)  # one pair of one person is enough

@@ -112,6 +112,21 @@ def test_a_group_in_which_nobody_is_named():
     assert sides_of(answer, 0) == {}
 
 
+@pytest.mark.parametrize("both_listed", [False, True])
+def test_two_names_with_one_voice_are_one_person_unless_they_talk_to_each_other(both_listed):
+    first = ["ann"] * 4 + ["eve"] * 4 + ["ann"] * both_listed
+    second = [f"p{k}" for k in range(8)] + ["eve"] * both_listed
+    rows = [
+        {"conversation": f"c{k}", "participants": f"{one};{two}"}
+        for k, (one, two) in enumerate(zip(first, second, strict=True))
+    ]
+    voice = np.array([v for k in range(len(rows)) for v in (0, 1 + k)])  # ann's is eve's
+    scores = np.where(voice[:, None] == voice, 4.0, -4.0)
+    found = spklink.assign(rows, scores, calibration="none", list_errors=0.01).misfits
+    told = [(listed, suggested) for _, kind, _, listed, suggested, _ in found if "one" in kind]
+    assert told == ([] if both_listed else [("ann;eve", "ann = eve")])
+
+
 def test_the_screen_shows_both_given_right_lists_and_with_nothing_given(spoiled, linked, capsys):
     measures.evaluation(spklink.evaluate(linked, spoiled[2]))
     shown = capsys.readouterr().out

@@ -155,6 +155,15 @@ def test_npz_dense_not_symmetric(tmp_path):
     assert "not symmetric: x channel 1 with y channel 1" in text
 
 
+@pytest.mark.parametrize("size", [1e4, -1e4])
+def test_the_halves_of_a_dense_matrix_may_differ_by_rounding(tmp_path, size):
+    matrix = dense()
+    matrix[0, 2], matrix[2, 0] = size, size * (1.0 + 9e-6)
+    np.savez(tmp_path / "s.npz", **sides(), scores=matrix)
+    found = read_scores(tmp_path / "s.npz", TABLE, LINKS)
+    assert np.isclose(found.needed, size * (1.0 + 4.5e-6), rtol=1e-12, atol=0.0).sum() == 1
+
+
 def test_npz_dense_not_finite(tmp_path):
     matrix = dense()
     matrix[4, 1] = np.inf

@@ -92,11 +92,12 @@ class Result(Shown):
     def recalibrated(self, found: Calibrated, how: Options) -> Result:
         """With its scores calibrated otherwise, and lists taken at their word again."""
         evidence = self.evidence.calibrated(found)
+        right = evidence.lists_right(how)
         return replace(
             self,
             evidence=evidence,
-            answer=evidence.lists_right(how),
-            calibrated=found,
+            answer=right,
+            calibrated=replace(found, answer=right),
             calibration=found.as_json(),
         )
 

@@ -103,7 +103,7 @@ def test_the_walk_visits_functions_that_exist():
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_nothing_is_too_long(path):
     text = path.read_text()
-    assert text.count("\n") <= 400, "a file of over 400 lines"
+    assert text.count("\n") <= 700, "a file of over 700 lines"
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert node.end_lineno - node.lineno < 60, f"{node.name} has over 60 lines"

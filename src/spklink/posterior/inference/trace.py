@@ -126,6 +126,7 @@ class _Part:
     nodes: Ints
     size: Ints  # of each of them
     place: Ints  # of their states
+    span: slice  # where these stand when the thirds stand one after the other
     picks: Floats  # (joint states, states): which states a joint state is made of
     own: Floats  # (joint states,)
     tilt: Floats  # (joint states, states of the next) what these add
@@ -178,6 +179,10 @@ def trace(network: Network, *, seed: int = 0) -> Beliefs:
     others[problem.first[:-1]] = False
     place = np.flatnonzero(others)
     single, (row, column) = np.clip(np.diag(found.both), 0.0, 1.0), network.ends
+    # What the others leave is closer to the probability of what is nearly certain than its own sum.
+    surest = problem.first[:-1] + found.best
+    single[surest] = 0.0
+    single[surest] = np.maximum(1.0 - np.add.reduceat(single, problem.first[:-1]), 0.0)
     one = single[others]
     both = frechet(network, one, found.both[place[row], place[column]])
     return exact_beliefs(
@@ -281,18 +286,21 @@ def _thirds(size: Ints) -> list[Ints]:
 
 
 def _split(problem: _Problem) -> list[_Part]:
-    groups, parts = _thirds(problem.size), []
-    sizes = [problem.size[nodes] for nodes in groups]
-    places = [ranges(problem.first[:-1][nodes], problem.size[nodes]) for nodes in groups]
-    for k, nodes in enumerate(groups):
-        picks = np.zeros((int(np.prod(sizes[k])), len(places[k])))
-        _pick(sizes[k], picks)
-        matrix = problem.matrix[places[k]]
-        within = picks @ matrix[:, places[k]]
-        own = picks @ problem.own[places[k]] + 0.5 * np.einsum("gs,gs->g", within, picks)
-        tilt = picks @ matrix[:, places[k - 2]]
+    groups = _thirds(problem.size)
+    nodes = np.concatenate(groups)
+    order = ranges(problem.first[:-1][nodes], problem.size[nodes])
+    matrix, terms = problem.matrix[np.ix_(order, order)], problem.own[order]
+    sizes = [problem.size[group] for group in groups]
+    ends = starts(np.array([int(size.sum()) for size in sizes]))
+    spans, parts = [slice(*ends[k : k + 2]) for k in range(3)], []
+    for k, (size, here, there) in enumerate(zip(sizes, spans, spans[1:] + spans[:1], strict=True)):
+        picks = np.zeros((int(size.prod()), here.stop - here.start))
+        _pick(size, picks)
+        within = picks @ matrix[here, here]
+        own = picks @ terms[here] + 0.5 * np.einsum("gs,gs->g", within, picks)
+        tilt = picks @ matrix[here, there]
         top = _top(own, tilt, sizes[k - 2])
-        parts.append(_Part(nodes, sizes[k], places[k], picks, own, tilt, top))
+        parts.append(_Part(groups[k], size, order[here], here, picks, own, tilt, top))
     return parts
 
 
@@ -357,17 +365,18 @@ def _trace(
     """The sums; exponents of the matrices are given where terms have been moved between them."""
     floor, start_weight = float(np.exp(-spread - NEGLIGIBLE)), float(np.exp(-spread))
     weight, room = _weights(parts, floor, logs)
-    both = np.zeros_like(problem.matrix)
+    inner = np.zeros_like(problem.matrix)
     for k in (1, 2, 0):
         here, there = parts[k], parts[k - 2]
         table = room[: weight[k].size].reshape(weight[k].shape)
         np.matmul(weight[k - 1].T, weight[k - 2].T, out=table)
         table *= weight[k]
         rows = table.sum(1)
-        both[np.ix_(here.place, here.place)] = here.picks.T @ (rows[:, None] * here.picks)
+        inner[here.span, here.span] = here.picks.T @ (rows[:, None] * here.picks)
         across = here.picks.T @ (table @ there.picks)
-        both[np.ix_(here.place, there.place)] = across
-        both[np.ix_(there.place, here.place)] = across.T
+        inner[here.span, there.span], inner[there.span, here.span] = across, across.T
+    order, both = np.concatenate([part.place for part in parts]), np.empty_like(inner)
+    both[np.ix_(order, order)] = inner
     total, best = float(rows.sum()), start.copy()
     if start_weight <= 0.5 * total * (1.0 + TIE):
         joint = _heaviest(weight[0], weight[1], weight[2], table, start_weight)

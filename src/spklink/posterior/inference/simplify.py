@@ -29,24 +29,35 @@ from spklink.posterior.inference.network import (
 SYMMETRY = 1e-12  # relative; fields of a mirror-symmetric clique cancel up to rounding
 TIED = 16.0  # doublings of a piece up to which its ties are counted
 SLACK = 1e-6  # relative; probabilities closer than this may be the same
+MOST_TIES = 2**62  # of a piece
+Ints = NDArray[np.int64]
 Solve = Callable[[Network], Beliefs | None]
 
 
 def solve_in_pieces(network: Network, solve: Solve, *, small: float = LIMIT) -> Beliefs | None:
     """Solve every connected piece by itself: those of few configurations (2^small) by enumeration,
-    others by `solve`; None if it has no answer for one."""
+    others by `solve`; None as soon as it has no answer for one."""
+    whole = collect(network, solve, small=small, all_or_none=True)
+    return whole.beliefs() if whole.solved.all() else None
+
+
+def collect(
+    network: Network, solve: Solve, *, small: float = LIMIT, all_or_none: bool = False
+) -> Collected:
+    """The same piece by piece: those that `solve` has no answer for are left out."""
     pieces = split(network)
     enumerated = pieces.doublings() <= small
-    whole = _Whole(network, pieces)
+    whole = Collected(network, pieces)
     whole.add_enumerated(np.flatnonzero(enumerated))
     for k in np.flatnonzero(~enumerated):
         piece = pieces.one(int(k))
         mirrored = piece.binary and is_mirrored(piece)
         found = solve_mirrored(piece, solve) if mirrored else solve(piece)
-        if found is None:
-            return None
-        whole.add(int(k), found)
-    return whole.beliefs()
+        if found is not None:
+            whole.add(int(k), found)
+        elif all_or_none:
+            break
+    return whole
 
 
 def is_mirrored(network: Network) -> bool:
@@ -118,10 +129,13 @@ def with_ties(network: Network, found: Beliefs) -> Beliefs:
     return replace(found, ties=ties)
 
 
-class _Whole:
-    """Collects the beliefs of the pieces into those of the network they came from."""
+class Collected:
+    """The beliefs of the pieces of a network as they are found; together, those of the network."""
 
     def __init__(self, network: Network, pieces: Networks) -> None:
+        count = len(pieces)
+        self.solved, self.log_sums = np.zeros(count, np.bool_), np.zeros(count)  # (pieces,)
+        self.methods, self.ties = np.full(count, "", object), np.zeros(count, np.int64)
         self.network, self.pieces = network, pieces
         n, entries, cells = len(network), len(network.field), len(network.coupling)
         self.best = np.zeros(n, np.int8 if network.binary else np.int64)
@@ -130,7 +144,7 @@ class _Whole:
         self.both, self.both_low, self.both_high = np.zeros((3, cells))
         self.places = alone(network)
         self.log_sum, self.entropy = np.full(2, network.constant), np.zeros(2)
-        self.ties: int | None = 1
+        self.tied: int | None = 1
         self.certainty, self.method, self.largest = EXACT, NAME, 0.0
 
     def add_enumerated(self, chosen: NDArray[np.int64]) -> None:
@@ -145,6 +159,8 @@ class _Whole:
             array[cells] = found.both
         self.log_sum += found.log_sum.sum()
         self.entropy += np.maximum(found.entropy, 0.0).sum()
+        self.solved[chosen], self.log_sums[chosen] = True, found.log_sum
+        self.methods[chosen], self.ties[chosen] = NAME, found.ties
         self._tie(found.ties.tolist())
 
     def add(self, k: int, found: Beliefs) -> None:
@@ -159,6 +175,8 @@ class _Whole:
             getattr(self, name)[cells] = getattr(found, name)
         self.log_sum += found.log_sum
         self.entropy += found.entropy
+        self.solved[k], self.log_sums[k] = True, found.log_sum[0]
+        self.methods[k], self.ties[k] = found.method, min(found.ties or 0, MOST_TIES)
         self._tie([found.ties])
         worse = CERTAINTIES.index(found.certainty) - CERTAINTIES.index(self.certainty)
         doublings = float(np.log2(self.network.size[nodes]).sum())
@@ -167,7 +185,13 @@ class _Whole:
 
     def _tie(self, counts: Iterable[int | None]) -> None:
         for count in counts:
-            self.ties = None if count is None or self.ties is None else self.ties * count
+            self.tied = None if count is None or self.tied is None else self.tied * count
+
+    def piece(self) -> Ints:
+        """(n,) the piece of each node."""
+        found = np.zeros(len(self.network), np.int64)
+        found[self.pieces.node] = np.repeat(np.arange(len(self.pieces)), self.pieces.sizes())
+        return found
 
     def beliefs(self) -> Beliefs:
         between = np.ones(len(self.network.a), np.bool_)
@@ -194,5 +218,5 @@ class _Whole:
             both_high=self.both_high,
             log_sum=(float(self.log_sum[0]), float(self.log_sum[1])),
             entropy=(float(self.entropy[0]), float(self.entropy[1])),
-            ties=self.ties,
+            ties=self.tied,
         )

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spklink.arrays import sums
-from spklink.posterior.inference.beliefs import Beliefs
-from spklink.posterior.inference.enumeration import LIMIT, NAME, enumerate_all
-from spklink.posterior.inference.network import (
-    Network,
-    Networks,
-    alone,
-    joints,
-    marginals,
-    split,
-    take,
-)
+from spklink.posterior.inference.network import joints, marginals
+from spklink.posterior.inference.simplify import Solve, collect
 from spklink.posterior.states.density import HOPELESS, table_bits
 from spklink.posterior.states.listing import MOST, Listing, listed, state_count
 from spklink.posterior.states.marginals import Events
@@ -29,7 +19,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 MOST_CELLS = 1 << 26  # entries of all tables of one piece that are ever made: half a gigabyte
-Solve = Callable[[Network], Beliefs | None]  # one piece; None: it cannot be afforded
 
 
 @dataclass(frozen=True)
@@ -93,63 +82,21 @@ def _listable(seats: Seats) -> Mask:
 
 def _solved(listing: Listing, solve: Solve, *, pairs: bool) -> ExactPart:
     network, base = listing.network()
-    pieces = split(network)
-    count, doublings = len(pieces), pieces.doublings()
-    piece = np.zeros(len(network), np.int64)
-    piece[pieces.node] = np.repeat(np.arange(count), np.diff(pieces.node_start))
-    draft = _Draft(network, pieces)
-    draft.enumerate(np.flatnonzero(doublings <= LIMIT))
-    for k in np.flatnonzero(doublings > LIMIT):
-        draft.store(int(k), solve(pieces.one(int(k))))
-    guess = np.concatenate(listing.spread(marginals(network, draft.zero, draft.one)))
-    place = listing.states(draft.best)
-    both = listing.both(draft.joints()) if pairs else None
-    log_sum = draft.log_sum + sums(piece, base, count)
-    return ExactPart(piece, draft.solved, guess, log_sum, place, draft.method, draft.ties, both)
-
-
-class _Draft:
-    """The answers about the pieces of a network while they are being found."""
-
-    def __init__(self, network: Network, pieces: Networks) -> None:
-        self.network, self.pieces, self.places = network, pieces, alone(network)
-        self.solved, self.log_sum = np.zeros(len(pieces), np.bool_), np.zeros(len(pieces))
-        self.zero, self.one = np.zeros(len(network)), np.zeros(len(network.field))
-        self.best, self.both = (
-            np.zeros(len(network), np.int64),
-            np.full(len(network.coupling), np.nan),
-        )
-        self.method, self.ties = [""] * len(pieces), np.zeros(len(pieces), np.int64)
-
-    def joints(self) -> Floats:
-        """Joint probabilities of all states of two nodes; products where nothing couples the nodes,
-        or where they are not solved together."""
-        row, column = self.network.ends
-        apart = self.one[row] * self.one[column]
-        both = np.where(np.isnan(self.both), apart, self.both)
-        return joints(self.network, self.zero, self.one, both)
-
-    def enumerate(self, chosen: Ints) -> None:
-        part = take(self.pieces, chosen)
-        found = enumerate_all(part)
-        self.zero[part.node], self.one[self.places.entries(part.node)] = found.zero, found.one
-        self.best[part.node] = found.best
-        self.both[self.places.cells(part.edge)] = found.both
-        self.solved[chosen], self.log_sum[chosen] = True, found.log_sum
-        self.ties[chosen] = found.ties
-        for k in chosen:
-            self.method[k] = NAME
-
-    def store(self, k: int, found: Beliefs | None) -> None:
-        if found is None:
-            return
-        nodes = self.pieces.node[self.pieces.node_start[k] : self.pieces.node_start[k + 1]]
-        edges = self.pieces.edge[self.pieces.edge_start[k] : self.pieces.edge_start[k + 1]]
-        self.zero[nodes], self.one[self.places.entries(nodes)] = found.zero, found.one
-        self.best[nodes] = found.best
-        self.both[self.places.cells(edges)] = found.both
-        self.solved[k], self.log_sum[k] = True, found.log_sum[0]
-        self.method[k], self.ties[k] = found.method, found.ties or 0
+    found = collect(network, solve)
+    piece, beliefs = found.piece(), found.beliefs()
+    both = None
+    if pairs:
+        both = listing.both(joints(network, beliefs.zero, beliefs.one, beliefs.both))
+    return ExactPart(
+        piece=piece,
+        solved=found.solved,
+        guess=np.concatenate(listing.spread(marginals(network, beliefs.zero, beliefs.one))),
+        log_sum=found.log_sums + sums(piece, base, len(found.solved)),
+        place=listing.states(beliefs.best),
+        method=found.methods.tolist(),
+        ties=found.ties,
+        both=both,
+    )
 
 
 def _among(seats: Seats, good: Mask, entries: Ints, inner: ExactPart) -> ExactPart:

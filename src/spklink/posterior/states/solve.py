@@ -18,8 +18,9 @@ from spklink.hands import ALONE, Hands
 from spklink.posterior.inference.beliefs import CERTIFIED, ESTIMATED, EXACT
 from spklink.posterior.inference.enumeration import WIDEST, enumerate_one
 from spklink.posterior.inference.plan import WIDE, Budget, solve_exact
+from spklink.posterior.inference.simplify import Solve
 from spklink.posterior.states.certified import certified
-from spklink.posterior.states.exactly import ExactPart, Solve, solve_pieces
+from spklink.posterior.states.exactly import ExactPart, solve_pieces
 from spklink.posterior.states.marginals import Events, Marginals, conditionals
 from spklink.posterior.states.mirror import both_images, held, is_mirrored
 from spklink.posterior.states.optimum import climbed, find_best

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numba as nb
 import numpy as np
@@ -89,7 +90,7 @@ def blocks_cost(network: Network, blocks: Blocks) -> Cost:
     Of several states every case is solved twice, for the sums and for the optimum.
     """
     if network.binary:
-        parts = [_any_cost(network.size[nodes]) for nodes in blocks.nodes]
+        parts = [_cost_of_bits(len(nodes)) for nodes in blocks.nodes]
         operations = sum(cost for cost, _ in parts) + OVERHEAD * len(parts)
         return operations, max(memory for _, memory in parts)
     operations, memory = 0.0, 0.0
@@ -99,6 +100,11 @@ def blocks_cost(network: Network, blocks: Blocks) -> Cost:
         operations += 2.0 * cases * (one + OVERHEAD_CASE)
         memory = max(memory, room)
     return operations, memory
+
+
+@cache
+def _cost_of_bits(n: int) -> Cost:
+    return _any_cost(np.full(n, 2))
 
 
 def _any_cost(size: Ints) -> Cost:

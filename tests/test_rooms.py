@@ -1,4 +1,4 @@
-"""The house: imports point one way, every module is on the map, nothing grows too large."""
+"""The house: imports point one way, and every module is on the map."""
 
 from __future__ import annotations
 
@@ -98,15 +98,6 @@ def test_the_walk_visits_functions_that_exist():
         source = (SOURCE / file).read_text()
         for part in name.split("."):
             assert re.search(rf"(def|class) {part}\b", source), f"{file}:{name}"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_nothing_is_too_long(path):
-    text = path.read_text()
-    assert text.count("\n") <= 700, "a file of over 700 lines"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            assert node.end_lineno - node.lineno < 60, f"{node.name} has over 60 lines"
 
 
 def test_two_channels_are_known_in_one_place():

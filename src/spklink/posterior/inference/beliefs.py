@@ -151,6 +151,8 @@ def exact_beliefs(
 
 def rest(network: Network, one: Floats) -> Floats:
     """(n,) what the probabilities of the other states leave for state 0."""
+    if network.binary:
+        return np.maximum(1.0 - one, 0.0)
     node = np.repeat(np.arange(len(network)), network.size - 1)
     return np.maximum(1.0 - sums(node, one, len(network)), 0.0)
 

@@ -13,7 +13,6 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import frechet, rest
 from spklink.posterior.inference.network import Network, Slots, States, slots_of
 
@@ -27,20 +26,10 @@ def turn(network: Network, best: States) -> Network:
 
     State 0 and the best state of every node change places: a bit is 1 where it is flipped.
     """
-    on, (row, column), entries = network.at(best), network.ends, len(network.field)
-    field = network.field + sums(row, network.coupling * on[column], entries)
-    field = field + sums(column, network.coupling * on[row], entries)
-    value = float(network.constant + (network.field * on).sum())
-    value += float((network.coupling * (on[row] * on[column])).sum())
-    chosen = np.flatnonzero(on)
-    moved = np.flatnonzero(best)
-    level = np.zeros(len(network))
-    level[moved] = field[chosen]
-    field = field - np.repeat(level, network.size - 1)
-    field[chosen] = -level[moved]
-    coupling = np.empty_like(network.coupling)
-    graph = network.size, network.a, network.b, network.cell_start
-    _turn(*graph, network.coupling, np.asarray(best, np.int64), coupling)
+    value, states = network.value(best), np.asarray(best, np.int64)
+    field, coupling = network.field.copy(), np.empty_like(network.coupling)
+    graph = network.size, network.start, network.a, network.b, network.cell_start
+    _turn(*graph, network.coupling, states, field, coupling)
     return replace(network, field=field, coupling=coupling, constant=value)
 
 
@@ -91,11 +80,17 @@ def _cell(coupling, first, columns, s, u):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _turn(size, a, b, cell_start, coupling, best, out):  # type: ignore[no-untyped-def]
+def _turn(  # type: ignore[no-untyped-def]
+    size, start, a, b, cell_start, coupling, best, field, out
+):
     for e in range(len(a)):
         p, q, first = best[a[e]], best[b[e]], cell_start[e]
         rows, columns = size[a[e]] - 1, size[b[e]] - 1
         shared, cell = _cell(coupling, first, columns, p, q), first
+        for r in range(1, rows + 1 if q > 0 else 1):
+            field[start[a[e]] + r - 1] += _cell(coupling, first, columns, r, q)
+        for c in range(1, columns + 1 if p > 0 else 1):
+            field[start[b[e]] + c - 1] += _cell(coupling, first, columns, p, c)
         for r in range(1, rows + 1):
             s = 0 if r == p else r
             across = _cell(coupling, first, columns, s, q) - shared
@@ -104,6 +99,13 @@ def _turn(size, a, b, cell_start, coupling, best, out):  # type: ignore[no-untyp
                 along = _cell(coupling, first, columns, p, u)
                 out[cell] = (_cell(coupling, first, columns, s, u) - along) - across
                 cell += 1
+    for t in range(len(size)):
+        if best[t] > 0:
+            chosen = start[t] + best[t] - 1
+            level = field[chosen]
+            for i in range(start[t], start[t + 1]):
+                field[i] -= level
+            field[chosen] = -level
 
 
 @nb.njit(cache=True, nogil=True)

@@ -102,6 +102,8 @@ class Network:
 
     def at(self, z: States) -> Floats:
         """1 for the entries of the states of configuration z, 0 for all others."""
+        if self.binary:
+            return np.asarray(z, np.float64)
         on = np.zeros(len(self.field))
         there = np.flatnonzero(z)
         on[self.start[there] + z[there] - 1] = 1.0
@@ -335,7 +337,9 @@ def _prior_constant(model: Model) -> Floats:
 
 def starts(sizes: Ints) -> Ints:
     """(k+1,) where each of k runs of these sizes begins, and the end of the last."""
-    return np.concatenate([[0], np.cumsum(sizes)])
+    found = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=found[1:])
+    return found
 
 
 def _starts(label: NDArray[np.int32], count: int) -> Ints:

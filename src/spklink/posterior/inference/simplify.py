@@ -148,6 +148,8 @@ class Collected:
         self.certainty, self.method, self.largest = EXACT, NAME, 0.0
 
     def add_enumerated(self, chosen: NDArray[np.int64]) -> None:
+        if len(chosen) == 0:
+            return
         part = take(self.pieces, chosen)
         found = enumerate_all(part)
         self.best[part.node], self.proved[part.node] = found.best, True

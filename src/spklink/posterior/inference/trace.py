@@ -38,7 +38,7 @@ from spklink.posterior.inference.beliefs import (
     exact_beliefs,
     frechet,
 )
-from spklink.posterior.inference.network import TIE, TWO, Network, marginals, starts
+from spklink.posterior.inference.network import TIE, TWO, Network, starts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,6 +55,7 @@ NEGLIGIBLE = 80.0
 SPREAD = 270.0
 SWEEPS = 12  # in which terms are moved between matrices before a node is taken case by case
 ROUNDING = 1e-9  # of a sum of logarithms
+COLUMNS = 8  # of thin matrices, multiplied at once
 # Seconds x 1e9 on one core of about 40 GFLOP/s: three products of as many multiply-adds each as
 # there are configurations, what else is done with each entry of the matrices, and calls.
 OPERATIONS_STATE, OPERATIONS_ENTRY = 0.2, 3.0
@@ -79,15 +80,15 @@ class _Problem:
 
     def value(self, z: Ints) -> float:
         at = self.first[:-1] + z
-        return float(self.own[at].sum() + 0.5 * self.matrix[np.ix_(at, at)].sum())
+        return float(self.own[at].sum() + 0.5 * self.matrix[at[:, None], at].sum())
 
     def turned(self, z: Ints) -> _Problem:
         """The same counted in changes from z: terms in which z takes part are 0."""
         at = self.first[:-1] + z
         here = np.repeat(at, self.size)
-        pull = self.own + self.matrix[:, at].sum(1)
-        down = self.matrix[:, here]
-        matrix = (self.matrix - down) - (down.T - down[here])
+        pull = self.own + self.matrix.take(at, 1).sum(1)
+        down = self.matrix.take(here, 1)
+        matrix = (self.matrix - down) - (down.T - down.take(here, 0))
         return replace(self, own=pull - pull[here], matrix=matrix)
 
     def case(self, t: int, s: int) -> _Problem:
@@ -175,15 +176,13 @@ def trace(network: Network, *, seed: int = 0) -> Beliefs:
     value = problem.value(start)
     found = _solve(problem.turned(start), start, 0.0)
     assert found is not None  # the start itself is never negligible
-    others = np.ones(len(problem.own), np.bool_)
-    others[problem.first[:-1]] = False
-    place = np.flatnonzero(others)
+    place = _places(network)
     single, (row, column) = np.clip(np.diag(found.both), 0.0, 1.0), network.ends
     # What the others leave is closer to the probability of what is nearly certain than its own sum.
     surest = problem.first[:-1] + found.best
     single[surest] = 0.0
     single[surest] = np.maximum(1.0 - np.add.reduceat(single, problem.first[:-1]), 0.0)
-    one = single[others]
+    one = single[place]
     both = frechet(network, one, found.both[place[row], place[column]])
     return exact_beliefs(
         network,
@@ -193,17 +192,24 @@ def trace(network: Network, *, seed: int = 0) -> Beliefs:
         both,
         found.log_sum + value + network.constant,
         found.entropy,
-        zero=single[~others],
+        zero=single[problem.first[:-1]],
     )
 
 
 def _dense(network: Network) -> _Problem:
-    size, nothing = network.size, np.zeros(len(network))
-    own, (row, column) = marginals(network, nothing, network.field), network.ends
-    place = np.delete(np.arange(len(own)), starts(size)[:-1])
+    place, (row, column) = _places(network), network.ends
+    own = np.zeros(len(network.field) + len(network))
+    own[place] = network.field
     matrix = np.zeros((len(own), len(own)))
     np.add.at(matrix, (place[row], place[column]), network.coupling)
-    return _Problem(size, own, matrix + matrix.T)
+    return _Problem(network.size, own, matrix + matrix.T)
+
+
+def _places(network: Network) -> Ints:
+    """Where states but the first stand among all."""
+    others = np.ones(len(network.field) + len(network), np.bool_)
+    others[starts(network.size)[:-1]] = False
+    return np.flatnonzero(others)
 
 
 def _search(problem: _Problem, rng: np.random.Generator) -> Ints:
@@ -277,7 +283,8 @@ def _thirds(size: Ints) -> list[Ints]:
     left goes to the group of the fewest joint states."""
     n = len(size)
     if n == 0 or (size == size[0]).all():
-        return np.split(np.arange(n), [(n + 2) // 3, (n + 2) // 3 + (n + 1) // 3])
+        ends, nodes = (0, (n + 2) // 3, (n + 2) // 3 + (n + 1) // 3, n), np.arange(n)
+        return [nodes[ends[k] : ends[k + 1]] for k in range(3)]
     load, member = [0.0, 0.0, 0.0], np.zeros(n, np.int64)
     for t in np.argsort(-size, kind="stable"):
         k = int(np.argmin(load))
@@ -289,7 +296,7 @@ def _split(problem: _Problem) -> list[_Part]:
     groups = _thirds(problem.size)
     nodes = np.concatenate(groups)
     order = ranges(problem.first[:-1][nodes], problem.size[nodes])
-    matrix, terms = problem.matrix[np.ix_(order, order)], problem.own[order]
+    matrix, terms = problem.matrix.take(order, 0).take(order, 1), problem.own[order]
     sizes = [problem.size[group] for group in groups]
     ends = starts(np.array([int(size.sum()) for size in sizes]))
     spans, parts = [slice(*ends[k : k + 2]) for k in range(3)], []
@@ -355,6 +362,17 @@ def _weights(
     return logs
 
 
+def _by_state(table: Floats, picks: Floats) -> Floats:
+    """table @ picks; a library of matrix products takes less time for a few columns at once."""
+    columns = picks.shape[1]
+    batches = max(1, -(-columns // COLUMNS))
+    width = max(1, -(-columns // batches))
+    found = np.empty((len(table), columns))
+    for k in range(0, columns, width):
+        found[:, k : k + width] = table @ picks[:, k : k + width]
+    return found
+
+
 def _trace(
     problem: _Problem,
     start: Ints,
@@ -373,10 +391,10 @@ def _trace(
         table *= weight[k]
         rows = table.sum(1)
         inner[here.span, here.span] = here.picks.T @ (rows[:, None] * here.picks)
-        across = here.picks.T @ (table @ there.picks)
+        across = here.picks.T @ _by_state(table, there.picks)
         inner[here.span, there.span], inner[there.span, here.span] = across, across.T
     order, both = np.concatenate([part.place for part in parts]), np.empty_like(inner)
-    both[np.ix_(order, order)] = inner
+    both[order[:, None], order] = inner
     total, best = float(rows.sum()), start.copy()
     if start_weight <= 0.5 * total * (1.0 + TIE):
         joint = _heaviest(weight[0], weight[1], weight[2], table, start_weight)
@@ -443,35 +461,45 @@ def _fill(own, tilt, size, top, floor, out):  # type: ignore[no-untyped-def]
     """out[g, h] = exp(own[g] + sum over nodes q of tilt[g, state of q in h] - top), or 0 below
     `floor`; a row is the outer product of the factors of its early and of its late nodes."""
     n, columns = len(size), out.shape[1]
-    early, rows = 0, 1
+    early, rows, states = 0, 1, 0
     while early < n and rows * size[early] * rows * size[early] <= columns * size[early]:
         rows *= size[early]
+        states += size[early]
         early += 1
     high, low = np.empty(rows), np.empty(columns // rows)
     width = len(low)
     for g in range(len(own)):
-        largest, at, count = own[g] - top, tilt.shape[1], 1
-        high[0], low[0] = 1.0, 1.0
-        for q in range(n - 1, -1, -1):
-            if q == early - 1:
-                count = 1
-            into = high if q < early else low
-            at -= size[q]
-            most = tilt[g, at]
-            for s in range(1, size[q]):
-                most = max(most, tilt[g, at + s])
-            largest += most
-            for s in range(size[q] - 1, -1, -1):  # state 0 last: the others need what it overwrites
-                factor = np.exp(tilt[g, at + s] - most)
-                for y in range(count):
-                    into[s * count + y] = into[y] * factor
-            count *= size[q]
+        late_most = _multiply(tilt, size, g, early, n, states, low)
+        largest = _multiply(tilt, size, g, 0, early, 0, high) + late_most + own[g] - top
         scale = np.exp(largest)
         for i in range(rows):
             factor, part = scale * high[i], out[g, i * width : (i + 1) * width]
             for j in range(width):
                 weight = factor * low[j]
                 part[j] = weight if weight >= floor else 0.0
+
+
+@nb.njit(cache=True, nogil=True, inline="always")  # arrays that are handed on cost more than this
+def _multiply(tilt, size, g, q0, q1, at, out):  # type: ignore[no-untyped-def]
+    """Weights of all states of nodes q0:q1 against the heaviest, whose log is returned; their
+    terms begin at tilt[g, at]. No factor exceeds 1."""
+    largest, count = 0.0, 1
+    out[0] = 1.0
+    for q in range(q0, q1):
+        at += size[q]
+    for q in range(q1 - 1, q0 - 1, -1):
+        at -= size[q]
+        most = tilt[g, at]
+        for s in range(1, size[q]):
+            most = max(most, tilt[g, at + s])
+        largest += most
+        for s in range(size[q] - 1, -1, -1):  # state 0 last: the others need what it overwrites
+            step = tilt[g, at + s] - most
+            factor = np.exp(step) if step < 0.0 else 1.0
+            for y in range(count):
+                out[s * count + y] = out[y] * factor
+        count *= size[q]
+    return largest
 
 
 @nb.njit(cache=True, nogil=True)

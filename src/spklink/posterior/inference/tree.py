@@ -137,8 +137,8 @@ def tree(network: Network, bags: Bags | None = None) -> Beliefs:
     _put(network.a, network.b, network.cell_start, plan, cells, both, False)
     entropy = max(0.0, log_sum - mean_value(changes, one, both) + changes.constant)
     zero, one, both = turn_back(network, best, np.clip(one, 0.0, 1.0), both)
-    value = network.value(best)
-    return exact_beliefs(network, NAME, best, one, both, value + log_sum, entropy, zero=zero)
+    log_sum += changes.constant
+    return exact_beliefs(network, NAME, best, one, both, log_sum, entropy, zero=zero)
 
 
 def _fitting(network: Network, bags: Bags | None) -> Bags:
@@ -169,7 +169,10 @@ class Plan(NamedTuple):
 def _plan(bags: Bags) -> Plan:
     network, steps = bags.network, bags.steps
     size, length = network.size, np.diff(steps.scope_start)
-    cells = (np.repeat(size[steps.order], length) - 1) * (size[steps.scope] - 1)
+    if network.binary:
+        cell = np.arange(len(steps.scope) + 1)
+    else:
+        cell = starts((np.repeat(size[steps.order], length) - 1) * (size[steps.scope] - 1))
     return Plan(
         size=size,
         start=network.start,
@@ -179,9 +182,9 @@ def _plan(bags: Bags) -> Plan:
         scope=steps.scope,
         first=steps.children[0],
         child=steps.children[1],
-        offset=starts(np.rint(bags.message).astype(np.int64)),
-        share=starts(np.rint(bags.share).astype(np.int64)),
-        cell=starts(cells),
+        offset=starts(bags.message.astype(np.int64)),
+        share=starts(bags.share.astype(np.int64)),
+        cell=cell,
         widest=round((bags.message + bags.share).max(initial=1.0)),
         row=round(bags.message.max(initial=1.0)),
     )
@@ -239,7 +242,7 @@ def _put(a, b, cell_start, plan, cells, coupling, inwards):  # type: ignore[no-u
                 edge += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")  # arrays that are handed on cost more than this
 def _align(size, scope, t0, t1, c0, c1, index):  # type: ignore[no-untyped-def]
     """index[z]: where the message of a child with scope c0:c1 meets state z of the scope t0:t1.
 
@@ -260,7 +263,7 @@ def _align(size, scope, t0, t1, c0, c1, index):  # type: ignore[no-untyped-def]
     return stride
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _gather(plan, t, field, cells, message, plain, work, index):  # type: ignore[no-untyped-def]
     """work[s * m + z]: all terms with the node of step t in state s, its scope in z.
 
@@ -339,7 +342,7 @@ def _look_back(plan, choice, best):  # type: ignore[no-untyped-def]
         best[plan.order[t]] = choice[plan.offset[t] + state]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _span(plan, t, field, cells, plain, reach):  # type: ignore[no-untyped-def]
     """The largest |log| that a term of step t can have."""
     v, most = plan.order[t], 0.0
@@ -388,7 +391,7 @@ def _sum(plan, field, cells, message, share):  # type: ignore[no-untyped-def]
     return log_sum
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _sum_plain(work, states, out, given):  # type: ignore[no-untyped-def]
     m = len(out)
     out[:] = work[:m]
@@ -406,7 +409,7 @@ def _sum_plain(work, states, out, given):  # type: ignore[no-untyped-def]
     return np.log(level)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def _sum_logs(work, states, out, given):  # type: ignore[no-untyped-def]
     m = len(out)
     for z in range(m):

@@ -55,7 +55,6 @@ NEGLIGIBLE = 80.0
 SPREAD = 270.0
 SWEEPS = 12  # in which terms are moved between matrices before a node is taken case by case
 ROUNDING = 1e-9  # of a sum of logarithms
-COLUMNS = 8  # of thin matrices, multiplied at once
 # Seconds x 1e9 on one core of about 40 GFLOP/s: three products of as many multiply-adds each as
 # there are configurations, what else is done with each entry of the matrices, and calls.
 OPERATIONS_STATE, OPERATIONS_ENTRY = 0.2, 3.0
@@ -362,17 +361,6 @@ def _weights(
     return logs
 
 
-def _by_state(table: Floats, picks: Floats) -> Floats:
-    """table @ picks; a library of matrix products takes less time for a few columns at once."""
-    columns = picks.shape[1]
-    batches = max(1, -(-columns // COLUMNS))
-    width = max(1, -(-columns // batches))
-    found = np.empty((len(table), columns))
-    for k in range(0, columns, width):
-        found[:, k : k + width] = table @ picks[:, k : k + width]
-    return found
-
-
 def _trace(
     problem: _Problem,
     start: Ints,
@@ -391,7 +379,7 @@ def _trace(
         table *= weight[k]
         rows = table.sum(1)
         inner[here.span, here.span] = here.picks.T @ (rows[:, None] * here.picks)
-        across = here.picks.T @ _by_state(table, there.picks)
+        across = (here.picks.T @ table) @ there.picks
         inner[here.span, there.span], inner[there.span, here.span] = across, across.T
     order, both = np.concatenate([part.place for part in parts]), np.empty_like(inner)
     both[order[:, None], order] = inner

@@ -23,6 +23,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import (
     BEYOND,
     EXACT,
@@ -119,22 +120,22 @@ def tree_cost(bags: Bags) -> Cost:
 def optimum(network: Network, bags: Bags | None = None) -> Ints:
     """A most probable configuration: proved, up to rounding."""
     plan = _plan(_fitting(network, bags))
-    return _maximised(network, plan, np.empty(plan.offset[-1]))
+    return _maximised(network, plan, _places(network, plan), np.empty(plan.offset[-1]))
 
 
 def tree(network: Network, bags: Bags | None = None) -> Beliefs:
     """Everything about one sparse clique."""
     bags = _fitting(network, bags)
     plan = _plan(bags)
-    message = np.empty(plan.offset[-1])
-    best = _maximised(network, plan, message)
+    place, message = _places(network, plan), np.empty(plan.offset[-1])
+    best = _maximised(network, plan, place, message)
     changes = turn(network, best)
     share = np.empty(plan.share[-1])
     one, cells = np.empty(len(network.field)), np.empty(plan.cell[-1])
-    log_sum = _sum(plan, changes.field, _placed(changes, plan), message, share)
+    terms = sums(place, changes.coupling, int(plan.cell[-1]))
+    log_sum = _sum(plan, changes.field, terms, message, share)
     _spread(plan, message, share, one, cells)
-    both = np.empty(len(network.coupling))
-    _put(network.a, network.b, network.cell_start, plan, cells, both, False)
+    both = cells[place]
     entropy = max(0.0, log_sum - mean_value(changes, one, both) + changes.constant)
     zero, one, both = turn_back(network, best, np.clip(one, 0.0, 1.0), both)
     log_sum += changes.constant
@@ -190,16 +191,18 @@ def _plan(bags: Bags) -> Plan:
     )
 
 
-def _placed(network: Network, plan: Plan) -> Floats:
-    """Couplings by place in the scopes."""
-    cells = np.zeros(plan.cell[-1])
-    _put(network.a, network.b, network.cell_start, plan, cells, network.coupling, True)
-    return cells
+def _places(network: Network, plan: Plan) -> Ints:
+    """For each coupling, its place in the scopes."""
+    place = np.empty(len(network.coupling), np.int64)
+    layout = plan.size, plan.step, plan.scope_start, plan.scope, plan.cell
+    _find_places(network.a, network.b, network.cell_start, *layout, place)
+    return place
 
 
-def _maximised(network: Network, plan: Plan, message: Floats) -> Ints:
+def _maximised(network: Network, plan: Plan, place: Ints, message: Floats) -> Ints:
     choice, best = np.empty(len(message), np.int16), np.zeros(len(network), np.int64)
-    _maximise(plan, network.field, _placed(network, plan), message, choice)
+    terms = sums(place, network.coupling, int(plan.cell[-1]))
+    _maximise(plan, network.field, terms, message, choice)
     _look_back(plan, choice, best)
     return best
 
@@ -215,30 +218,19 @@ def _volumes(scope_start, scope, size):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _put(a, b, cell_start, plan, cells, coupling, inwards):  # type: ignore[no-untyped-def]
-    """Add the couplings of edges to the places in the scopes, or read them from there."""
-    size, step, scope_start, scope, cell = (
-        plan.size,
-        plan.step,
-        plan.scope_start,
-        plan.scope,
-        plan.cell,
-    )
+def _find_places(a, b, cell_start, size, step, scope_start, scope, cell, place):  # type: ignore[no-untyped-def]
+    """Where in the scopes the cell of every coupling stands."""
     for e in range(len(a)):
         u, v = a[e], b[e]
         ahead = step[u] < step[v]
-        far = v if ahead else u
-        k = scope_start[step[u] if ahead else step[v]]
+        near, far = (u, v) if ahead else (v, u)
+        k = scope_start[step[near]]
         while scope[k] != far:
             k += 1
         rows, columns, edge = size[u] - 1, size[v] - 1, cell_start[e]
         for r in range(rows):
             for c in range(columns):
-                place = cell[k] + (r * columns + c if ahead else c * rows + r)
-                if inwards:
-                    cells[place] += coupling[edge]
-                else:
-                    coupling[edge] = cells[place]
+                place[edge] = cell[k] + (r * columns + c if ahead else c * rows + r)
                 edge += 1
 
 

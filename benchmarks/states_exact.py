@@ -19,12 +19,10 @@ use_one_core()
 import numpy as np
 
 from spklink.database.cliques import find_cliques
-from spklink.posterior.inference.network import condition
-from spklink.posterior.inference.plan import Budget
+from spklink.posterior.inference.enumeration import enumerate_all
+from spklink.posterior.inference.network import Network, beside, condition, gauged, marginals
+from spklink.posterior.inference.plan import Budget, solve_exact
 from spklink.posterior.likelihood import build_model
-from spklink.posterior.states.enumeration import enumerate_all
-from spklink.posterior.states.network import StateNetwork, beside
-from spklink.posterior.states.plan import solve_states
 from spklink.runs.stages import peak_memory
 from spklink.worlds.simulate import simulate
 
@@ -34,7 +32,7 @@ PEER_BITS = 15.0  # of a bag; pyAgrum takes minutes beyond
 Edges = list[tuple[int, int]]
 
 
-def network_of(size: list[int], edges: Edges, scale: float = 1.0, seed: int = 0) -> StateNetwork:
+def network_of(size: list[int], edges: Edges, scale: float = 1.0, seed: int = 0) -> Network:
     """Normal terms on any graph."""
     rng = np.random.default_rng(seed)
     ends = np.array(sorted(edges), np.int64).reshape(-1, 2)
@@ -42,7 +40,19 @@ def network_of(size: list[int], edges: Edges, scale: float = 1.0, seed: int = 0)
     a, b = ends.T.copy()
     cells = int((sizes[a] * sizes[b]).sum())
     unary, table = rng.normal(size=sizes.sum()), rng.normal(size=cells)
-    return StateNetwork(sizes, scale * unary, a, b, scale * table, 0.0)
+    return gauged(sizes, scale * unary, a, b, scale * table)[0]
+
+
+def terms_of(network: Network, t: int) -> np.ndarray:
+    """Of all states of a node; that of the first is 0."""
+    return np.pad(network.field[network.start[t] : network.start[t + 1]], (1, 0))
+
+
+def table_of(network: Network, e: int) -> np.ndarray:
+    """Of all states of the two ends of an edge."""
+    shape = network.size[network.a[e]] - 1, network.size[network.b[e]] - 1
+    cells = network.coupling[network.cell_start[e] : network.cell_start[e + 1]]
+    return np.pad(cells.reshape(shape), ((1, 0), (1, 0)))
 
 
 def edges_of(shape: str, calls: int) -> Edges:
@@ -56,7 +66,7 @@ def edges_of(shape: str, calls: int) -> Edges:
     return list(zip(graph.a.tolist(), graph.b.tolist(), strict=True))
 
 
-def numpy_enumeration(network: StateNetwork) -> tuple[np.ndarray, np.ndarray]:
+def numpy_enumeration(network: Network) -> tuple[np.ndarray, np.ndarray]:
     """All configurations in one array, an axis a node: marginals and pairs."""
     n, value = len(network), np.zeros(network.size)
 
@@ -64,9 +74,9 @@ def numpy_enumeration(network: StateNetwork) -> tuple[np.ndarray, np.ndarray]:
         return terms.reshape([network.size[t] if t in axes else 1 for t in range(n)])
 
     for t in range(n):
-        value += along(network.unary[network.start[t] : network.start[t + 1]], t)
+        value += along(terms_of(network, t), t)
     for e, (a, b) in enumerate(zip(network.a, network.b, strict=True)):
-        value += along(network.table[network.table_start[e] : network.table_start[e + 1]], a, b)
+        value += along(table_of(network, e), a, b)
     weight = np.exp(value - value.max())
     weight /= weight.sum()
     rest = range(n)
@@ -76,18 +86,17 @@ def numpy_enumeration(network: StateNetwork) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(one), np.concatenate(both)
 
 
-def pyagrum(network: StateNetwork) -> Callable[[], np.ndarray]:
+def pyagrum(network: Network) -> Callable[[], np.ndarray]:
     import pyagrum as gum
 
     gum.setNumberOfThreads(1)
     model = gum.MarkovRandomField()
     for t, states in enumerate(network.size.tolist()):
         model.add(gum.RangeVariable(f"x{t}", "", 0, states - 1))
-        own = network.unary[network.start[t] : network.start[t + 1]]
+        own = terms_of(network, t)
         model.addFactor([f"x{t}"]).fillWith(np.exp(own).tolist())
     for e, (a, b) in enumerate(zip(network.a, network.b, strict=True)):
-        cells = network.table[network.table_start[e] : network.table_start[e + 1]]
-        by_b = cells.reshape(network.size[a], network.size[b]).T  # its first variable runs first
+        by_b = table_of(network, e).T  # its first variable runs first
         model.addFactor([f"x{a}", f"x{b}"]).fillWith(np.exp(by_b).ravel().tolist())
 
     def infer() -> np.ndarray:
@@ -122,7 +131,7 @@ def many() -> None:
         ours = best_of(lambda together=together: enumerate_all(together), repeat=10)
         pairs = [one for one in made if len(one.a)]
         plain = once(lambda pairs=pairs: [numpy_enumeration(one) for one in pairs])
-        count = f"{np.exp2(together.bits()).sum():,.0f}"
+        count = f"{np.exp2(together.doublings()).sum():,.0f}"
         rows.append((states, f"1 to {most}", count, seconds(ours), ratio(plain, ours)))
     columns = ["states", "calls each", "configurations", "time", "numpy: times ours"]
     show("A thousand cliques, every two calls coupled", columns, rows)
@@ -140,10 +149,10 @@ GROWTH = (
 )
 
 
-def peers(network: StateNetwork, ours: float, marginal: np.ndarray, width: float) -> list[str]:
+def peers(network: Network, ours: float, marginal: np.ndarray, width: float) -> list[str]:
     """Times ours of numpy and of pyAgrum, where they can do it; their answers are compared."""
     cells = []
-    if network.bits <= PLAIN_BITS and len(network) < 30:
+    if network.doublings <= PLAIN_BITS and len(network) < 30:
         assert np.allclose(numpy_enumeration(network)[0], marginal, atol=1e-9)
         cells.append(ratio(once(lambda: numpy_enumeration(network)), ours))
     else:
@@ -163,23 +172,24 @@ def peers(network: StateNetwork, ours: float, marginal: np.ndarray, width: float
 
 def growth() -> None:
     """The planner's choice against size and states."""
-    from spklink.posterior.states.tree import find_bags
+    from spklink.posterior.inference.tree import find_bags
 
     rows = []
     for shape, states, counts in GROWTH:
         for calls in counts:
             network = network_of([states] * calls, edges_of(shape, calls))
-            solved = solve_states(network, budget=BUDGET)
-            head = (shape, states, calls, f"2^{network.bits:.0f}")
-            if solved.beliefs is None:
+            found = solve_exact(network, BUDGET)
+            head = (shape, states, calls, f"2^{network.doublings:.0f}")
+            if found is None:
                 rows.append((*head, "none", "-", "-", "-", "-"))
                 continue
-            memory = memory_of(lambda network=network: solve_states(network, budget=BUDGET))
+            memory = memory_of(lambda network=network: solve_exact(network, BUDGET))
             time = best_of(
-                lambda network=network: solve_states(network, budget=BUDGET), repeat=5, at_most=2.0
+                lambda network=network: solve_exact(network, BUDGET), repeat=5, at_most=2.0
             )
-            others = peers(network, time, solved.beliefs.marginal, find_bags(network).widest)
-            rows.append((*head, solved.beliefs.method, seconds(time), memory, *others))
+            marginal = marginals(network, found.zero, found.one)
+            others = peers(network, time, marginal, find_bags(network).widest)
+            rows.append((*head, found.method, seconds(time), memory, *others))
     columns = ["shape", "states", "calls", "configurations", "method", "time", "memory"]
     show("Exact, as planned", [*columns, "numpy: times ours", "pyAgrum"], rows)
 
@@ -189,8 +199,8 @@ def strong() -> None:
     rows = []
     for scale in (1.0, 20.0, 200.0, 1e4):
         network = network_of([7] * 10, edges_of("star", 10), scale)
-        time = best_of(lambda network=network: solve_states(network), repeat=3, at_most=2.0)
-        rows.append((f"{scale:g}", seconds(time), solve_states(network).beliefs.method))
+        time = best_of(lambda network=network: solve_exact(network), repeat=3, at_most=2.0)
+        rows.append((f"{scale:g}", seconds(time), solve_exact(network).method))
     show("A star of 10 calls of 7 states", ["terms of", "time", "method"], rows)
 
 

@@ -1,4 +1,4 @@
-"""The house: imports point one way, every module is on the map, nothing grows too large."""
+"""The house: imports point one way, and every module is on the map."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_blocks_are_exact():
             nonlocal used
             cut, best = find_blocks(piece), enumerate_one(piece)
             used += len(cut.nodes) > 1
-            return solve_blocks(piece, cut, Optimum(best.best, best.proved), enumerate_one)
+            return solve_blocks(piece, cut, enumerate_one, Optimum(best.best, best.proved))
 
         found = solve_in_pieces(network, by_blocks, small=1)
         assert_exact(found, zoo.brute_force(network), network)

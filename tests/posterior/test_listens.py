@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spklink.posterior.inference.network import gauged
 from spklink.posterior.listens import affordable, fewest, joint_of
-from spklink.posterior.states.network import StateNetwork
 
 
 def by_trying(joint: np.ndarray, certainty: float, known: dict[int, int]) -> float:
@@ -72,13 +72,12 @@ def test_what_is_certain_is_not_heard():
 
 def test_joint_probabilities_are_those_of_the_network():
     rng = np.random.default_rng(3)
-    network = StateNetwork(
+    network, _ = gauged(
         size=np.array([2, 3, 2]),
         unary=rng.normal(size=7),
         a=np.array([0, 1]),
         b=np.array([1, 2]),
         table=rng.normal(size=12),
-        constant=0.0,
     )
     joint = joint_of(network)
     for z in np.ndindex(2, 3, 2):

@@ -35,7 +35,7 @@ def model_of(**settings):
 def test_every_way_of_the_planner_gives_one_answer():
     rng = np.random.default_rng(8)
     network = zoo.random_network("tree", 30, rng, mu=2.0)
-    piece = plan._Planner(Budget(), 0, 1)._piece(network, by_name=False)
+    piece = plan._Planner(Budget(), 0, 1).piece(network)
     ways = [(method.name, way) for method, way in proposals(table.load_all(), piece, EXACT)]
     assert {name for name, _ in ways} == {"trace", "tree", "blocks"}
     answers = [way.run() for _, way in ways if Budget().fits(way.cost)]

@@ -22,7 +22,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.states.network import StateNetwork
+from spklink.posterior.inference.network import Network
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,18 +46,20 @@ def affordable(states: Ints) -> bool:
     return bool(np.log2(states + 1.0).sum() <= np.log2(LARGEST))
 
 
-def joint_of(network: StateNetwork) -> Floats:
+def joint_of(network: Network) -> Floats:
     """The probabilities of all states of a small network, an axis a node."""
     n, found = len(network), np.zeros(network.size)
 
     def wide(values: Floats, *axes: int) -> Floats:
+        """Values of all states but the first of some nodes; those of the first are 0."""
+        inner = values.reshape([int(network.size[m]) - 1 for m in axes])
         shape = [int(network.size[m]) if m in axes else 1 for m in range(n)]
-        return values.reshape(shape)
+        return np.pad(inner, [(1, 0)] * len(axes)).reshape(shape)
 
     for m in range(n):
-        found += wide(network.unary[network.start[m] : network.start[m + 1]], m)
+        found += wide(network.field[network.start[m] : network.start[m + 1]], m)
     for e, (a, b) in enumerate(zip(network.a.tolist(), network.b.tolist(), strict=True)):
-        found += wide(network.table[network.table_start[e] : network.table_start[e + 1]], a, b)
+        found += wide(network.coupling[network.cell_start[e] : network.cell_start[e + 1]], a, b)
     found = np.exp(found - found.max())
     return np.asarray(found / found.sum())
 

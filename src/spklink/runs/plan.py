@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spklink.posterior.answer import Answer
-from spklink.posterior.inference.network import Network, Networks, condition
+from spklink.posterior.inference.network import Network, Networks, condition, split
 from spklink.posterior.listens import NEVER, affordable, fewest, joint_of
 from spklink.posterior.posterior import Posterior
 from spklink.posterior.states.listing import MOST, Listing, listed, state_count
-from spklink.posterior.states.network import StateNetwork, split
 from spklink.posterior.states.seats import fix
 from spklink.runs.part import Part
 
@@ -97,29 +96,17 @@ def _bound(part: Part, found: Plan, own: Ints) -> None:
     found.exact[count > 0] = False
 
 
-def _network(part: Part, kept: Mask) -> tuple[Ints, StateNetwork | None]:
+def _network(part: Part, kept: Mask) -> tuple[Ints, Network | None]:
     """The conversations that are kept, and how they hang together given the others."""
     if part.answer.binary:
         return _of_bits(part.answer.bits, kept)
     return _of_seats(part.answer, kept)
 
 
-def _of_bits(posterior: Posterior, kept: Mask) -> tuple[Ints, StateNetwork]:
+def _of_bits(posterior: Posterior, kept: Mask) -> tuple[Ints, Network]:
     bits = np.where(kept, posterior.bits, posterior.best)
     networks = condition(posterior.model, bits)
-    network = _together(networks)
-    n, edges = len(network), len(network.coupling)
-    order = np.lexsort((network.b, network.a))
-    table = np.zeros((edges, 4))
-    table[:, 3] = network.coupling[order]
-    return networks.node, StateNetwork(
-        size=np.full(n, 2),
-        unary=np.stack([np.zeros(n), network.field], axis=1).ravel(),
-        a=network.a[order].astype(np.int64),
-        b=network.b[order].astype(np.int64),
-        table=table.ravel(),
-        constant=0.0,
-    )
+    return networks.node, _together(networks)
 
 
 def _together(networks: Networks) -> Network:
@@ -129,7 +116,7 @@ def _together(networks: Networks) -> Network:
     return Network(networks.field, a, b, networks.coupling, 0.0)
 
 
-def _of_seats(answer: Answer, kept: Mask) -> tuple[Ints, StateNetwork | None]:
+def _of_seats(answer: Answer, kept: Mask) -> tuple[Ints, Network | None]:
     nodes, seats = np.flatnonzero(kept), answer.seats
     layout = seats.layout
     shapes = zip(layout.people[nodes].tolist(), layout.tracks[nodes].tolist(), strict=True)
@@ -139,7 +126,7 @@ def _of_seats(answer: Answer, kept: Mask) -> tuple[Ints, StateNetwork | None]:
     probable = _probable(listed(part, apart=True), answer, entries)
     if (np.diff(probable.start) > MOST_STATES).any():
         return nodes, None
-    return nodes, probable.network()
+    return nodes, probable.network()[0]
 
 
 def _probable(listing: Listing, answer: Answer, entries: Ints) -> Listing:

@@ -1,29 +1,61 @@
 """Random networks of several states a node, and a slow plain reference.
 
-`brute_force` reads the flat arrays by itself and shares no code with the package.
+`Plain` has terms and tables of all states; `brute_force` reads them by itself and shares no code
+with the package.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
-from spklink.posterior.inference.network import Network
-from spklink.posterior.states.beliefs import StateBeliefs
-from spklink.posterior.states.network import StateNetwork
+from spklink.posterior.inference.beliefs import Beliefs
+from spklink.posterior.inference.network import Network, gauged, joints, marginals
 
 CLOSE = 1e-9
 MOST = 6000  # configurations that are enumerated in plain Python
 
 
-def make(size, edges, unary, tables, constant=0.25) -> StateNetwork:
+@dataclass(frozen=True)
+class Plain:
+    """A pairwise network: terms of all states node by node, tables edge by edge, row by row."""
+
+    size: np.ndarray
+    unary: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    table: np.ndarray
+    constant: float
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def network(self) -> Network:
+        found, base = gauged(self.size, self.unary, self.a, self.b, self.table)
+        return replace(found, constant=self.constant + float(base.sum()))
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each table entry, where in `unary` its state of a stands, and where that of b."""
+        size, at = self.size.tolist(), [0, *np.cumsum(self.size).tolist()]
+        pairs = [
+            (at[a] + s, at[b] + u)
+            for a, b in zip(self.a.tolist(), self.b.tolist(), strict=True)
+            for s in range(size[a])
+            for u in range(size[b])
+        ]
+        found = np.array(pairs, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+
+def make(size, edges, unary, tables, constant=0.25) -> Plain:
     """A network as it is written down: a list a node, a list of rows an edge."""
     pairs = np.array(sorted(edges), np.int64).reshape(-1, 2)
     flat = [np.ravel(tables[tuple(e)]) for e in pairs.tolist()]
-    return StateNetwork(
+    return Plain(
         size=np.array(size, np.int64),
         unary=np.concatenate([np.zeros(0), *(np.asarray(u, float) for u in unary)]),
         a=pairs[:, 0].copy(),
@@ -33,7 +65,7 @@ def make(size, edges, unary, tables, constant=0.25) -> StateNetwork:
     )
 
 
-def random_network(size, edges, rng, scale=1.0, grid=False, silent=0.0) -> StateNetwork:
+def random_network(size, edges, rng, scale=1.0, grid=False, silent=0.0) -> Plain:
     """Normal terms of this scale; on a grid of halves they tie; a share of tables is zero."""
 
     def terms(*shape):
@@ -45,7 +77,7 @@ def random_network(size, edges, rng, scale=1.0, grid=False, silent=0.0) -> State
 
 
 @st.composite
-def networks(draw, most=7, states=7) -> StateNetwork:
+def networks(draw, most=7, states=7) -> Plain:
     """Any graph: no nodes, single nodes, pieces, wild values, ties, zero tables."""
     size: list[int] = []
     for _ in range(draw(st.integers(0, most))):
@@ -64,7 +96,7 @@ def complete(n: int) -> list[tuple[int, int]]:
     return list(itertools.combinations(range(n), 2))
 
 
-def of_bits(net: Network) -> StateNetwork:
+def of_bits(net: Network) -> Plain:
     """A two-state network in the representation of several states."""
     n = len(net)
     edges = list(zip(net.a.tolist(), net.b.tolist(), strict=True))
@@ -75,7 +107,7 @@ def of_bits(net: Network) -> StateNetwork:
     return make([2] * n, sorted(tables), unary, tables, net.constant)
 
 
-def plain_value(net: StateNetwork, z) -> float:
+def plain_value(net: Plain, z) -> float:
     size = net.size.tolist()
     begin = [sum(size[:t]) for t in range(len(size))]
     terms, at = [net.constant], 0
@@ -87,7 +119,7 @@ def plain_value(net: StateNetwork, z) -> float:
     return math.fsum(terms)
 
 
-def brute_force(net: StateNetwork) -> dict[str, object]:
+def brute_force(net: Plain) -> dict[str, object]:
     """All figures by plain enumeration."""
     size = net.size.tolist()
     every = list(itertools.product(*(range(s) for s in size)))
@@ -114,7 +146,17 @@ def brute_force(net: StateNetwork) -> dict[str, object]:
     }
 
 
-def check(net: StateNetwork, got: StateBeliefs | None, want: dict[str, object]) -> None:
+def states_of(net: Plain, got: Beliefs) -> np.ndarray:
+    """The probabilities of all states, like `unary`."""
+    return marginals(net.network(), got.zero, got.one)
+
+
+def pairs_of(net: Plain, got: Beliefs) -> np.ndarray:
+    """The joint probabilities of all pairs of states, like `table`."""
+    return joints(net.network(), got.zero, got.one, got.both)
+
+
+def check(net: Plain, got: Beliefs | None, want: dict[str, object]) -> None:
     """Every figure of an exact answer against the reference."""
     assert got is not None
     assert got.certainty == "exact"
@@ -124,20 +166,22 @@ def check(net: StateNetwork, got: StateBeliefs | None, want: dict[str, object]) 
     assert abs(got.log_sum[0] - want["log_sum"]) <= CLOSE * scale
     assert got.entropy[0] == got.entropy[1]
     assert abs(got.entropy[0] - want["entropy"]) <= CLOSE
-    np.testing.assert_allclose(got.marginal, want["marginal"], rtol=0, atol=CLOSE)
-    np.testing.assert_allclose(got.pair, want["pair"], rtol=0, atol=CLOSE)
-    assert got.low is got.marginal or np.array_equal(got.low, got.marginal)
-    assert got.high is got.marginal or np.array_equal(got.high, got.marginal)
+    np.testing.assert_allclose(states_of(net, got), want["marginal"], rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(pairs_of(net, got), want["pair"], rtol=0, atol=CLOSE)
+    for name in ("one", "both"):
+        figure = getattr(got, name)
+        assert np.array_equal(figure, getattr(got, f"{name}_low"))
+        assert np.array_equal(figure, getattr(got, f"{name}_high"))
     assert tuple(got.best.tolist()) in set(want["best"])
     assert got.ties is None or got.ties == len(want["best"])
 
 
-def as_reference(got: StateBeliefs, net: StateNetwork) -> dict[str, object]:
+def as_reference(got: Beliefs, net: Plain) -> dict[str, object]:
     """One exact answer as the reference of another; ties are not compared."""
     return {
         "log_sum": got.log_sum[0],
-        "marginal": got.marginal,
-        "pair": got.pair,
+        "marginal": states_of(net, got),
+        "pair": pairs_of(net, got),
         "entropy": got.entropy[0],
         "best_value": plain_value(net, got.best.tolist()),
         "best": [tuple(got.best.tolist())],

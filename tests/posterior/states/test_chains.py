@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from random_seats import random_case
+from spklink.posterior.inference.enumeration import enumerate_one
 from spklink.posterior.states import sampling
-from spklink.posterior.states.enumeration import enumerate_one
 from spklink.posterior.states.exactly import solve_pieces
 from spklink.posterior.states.optimum import find_best
 from spklink.posterior.states.sampling import BATCHES, CHAINS, Chains, run_chains, sample

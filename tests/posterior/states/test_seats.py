@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from plain_seats import solve
 from random_seats import random_case
+from spklink.posterior.inference.enumeration import enumerate_one
 from spklink.posterior.states.certified import certified
-from spklink.posterior.states.enumeration import enumerate_one
 from spklink.posterior.states.exactly import solve_pieces
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.optimum import find_best

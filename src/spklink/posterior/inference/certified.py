@@ -36,7 +36,10 @@ UNRESOLVED = 0.01  # share of the nodes that may stay so wide
 class _Certified:
     name, certainty = NAME, CERTIFIED
 
-    def propose(self, piece: Piece) -> Proposal:
+    def propose(self, piece: Piece) -> Proposal | None:
+        if not piece.network.binary:
+            return None
+
         def run() -> Beliefs | None:
             return certified(piece.network, optimum=piece.optimum())
 
@@ -98,6 +101,7 @@ def _beliefs(network: Network, turned: Network, found: Optimum, bounds: Bounds) 
         certainty=CERTIFIED,
         best=best,
         proved=found.proved,
+        zero=1.0 - one,
         one=one,
         one_low=low,
         one_high=high,

@@ -27,7 +27,6 @@ from spklink.posterior.inference.certified_bounds import (
     no_bounds,
 )
 from spklink.posterior.inference.certified_odds import flip_odds
-from spklink.posterior.inference.elimination import elimination
 from spklink.posterior.inference.enumeration import LIMIT, enumerate_all
 from spklink.posterior.inference.flips import rounding
 from spklink.posterior.inference.network import (
@@ -39,7 +38,7 @@ from spklink.posterior.inference.network import (
     split,
     take,
 )
-from spklink.posterior.inference.tree import tree, tree_cost
+from spklink.posterior.inference.tree import find_bags, tree, tree_cost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -151,7 +150,7 @@ def _solve_narrow(
     pieces: Networks, chosen: Ints
 ) -> list[tuple[Networks, Floats, Floats, Floats, Floats]]:
     """Larger pieces, the cheapest first, as far as the work goes."""
-    orders = [(k, elimination(pieces.one(int(k)), limit=NARROW)) for k in chosen]
+    orders = [(k, find_bags(pieces.one(int(k)), NARROW)) for k in chosen]
     priced = sorted((tree_cost(order)[0], int(k)) for k, order in orders)
     order_of, work, parts = dict(orders), 0.0, []
     for cost, k in priced:

@@ -62,7 +62,7 @@ def elimination(
 
     Weights are positive, of each node 1 where none are given.
     """
-    n, edges = len(network), len(network.coupling)
+    n, edges = len(network), len(network.a)
     weight = np.ones(n, np.int64) if weight is None else weight
     most = limit // int(weight.min(initial=max(limit, 1)))  # nodes in a scope
     if n > most and edges > most * n - most * (most + 1) // 2:  # more than any such width has

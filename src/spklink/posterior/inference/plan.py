@@ -29,7 +29,7 @@ from spklink.posterior.inference.beliefs import (
 )
 from spklink.posterior.inference.network import Network
 from spklink.posterior.inference.roof import find_optimum
-from spklink.posterior.inference.simplify import solve_in_pieces
+from spklink.posterior.inference.simplify import solve_in_pieces, with_ties
 
 SPEED = 1e9  # operations a second, one core
 WIDE = 0.05  # certified intervals wider than this anywhere are left for sampling to better
@@ -81,6 +81,7 @@ def solve_network(
 ) -> Solved:
     """Solve one clique of any size."""
     table.check_name(method)
+    network.check()
     planner = _Planner(budget or Budget(), seed, threads)
     reasons: dict[str, None] = {}  # in order, without repetition
     operations = 0.0
@@ -90,11 +91,24 @@ def solve_network(
         found = planner.solve(piece, method)
         reasons[found.reason] = None
         operations += found.operations
-        return found.beliefs
+        return with_ties(piece, found.beliefs) if not piece.binary else found.beliefs
 
     beliefs = solve_in_pieces(network, solve, small=small(method))
+    assert beliefs is not None  # every piece has an answer
     alone = f"pieces of at most {enumeration.LIMIT} open conversations"
     return Solved(beliefs, "; ".join(list(reasons)[:REASONS]) or alone, operations)
+
+
+def solve_exact(network: Network, budget: Budget | None = None) -> Beliefs | None:
+    """The posterior by exact methods alone, or None if it does not fit the budget."""
+    network.check()
+    planner = _Planner(budget or Budget(), 0, 1)
+
+    def solve(piece: Network) -> Beliefs | None:
+        found, _ = planner.exactly(planner.piece(piece))
+        return None if found is None else with_ties(piece, found.beliefs)
+
+    return solve_in_pieces(network, solve)
 
 
 @dataclass(frozen=True)
@@ -106,13 +120,21 @@ class _Planner:
     threads: int
 
     def solve(self, network: Network, method: str) -> Solved:
-        if method == table.AUTO:
-            return self._choose(self._piece(network, by_name=False))
-        return self._by_name(self._piece(network, by_name=True), table.load(method))
+        if method != table.AUTO:
+            return self._by_name(self.piece(network, by_name=True), table.load(method))
+        piece = self.piece(network)
+        found, why_not = self.exactly(piece)
+        return found or self._inexact(piece, why_not)
 
-    def _piece(self, network: Network, *, by_name: bool) -> Piece:
-        def part(inner: Network) -> Beliefs:
-            return solve_in_pieces(inner, lambda piece: self.solve(piece, table.AUTO).beliefs)
+    def piece(self, network: Network, *, by_name: bool = False) -> Piece:
+        """A connected network, and what a method may use for it."""
+
+        def part(inner: Network) -> Beliefs | None:
+            def solve(piece: Network) -> Beliefs | None:
+                found, _ = self.exactly(self.piece(piece))
+                return None if found is None else found.beliefs
+
+            return solve_in_pieces(inner, solve)
 
         return Piece(
             network=network,
@@ -123,6 +145,15 @@ class _Planner:
             optimum=cache(lambda: find_optimum(network, seed=self.seed)),
             solve=part,
         )
+
+    def exactly(self, piece: Piece) -> tuple[Solved | None, str]:
+        """The cheapest exact answer, and why there is none where there is none."""
+        ways = [way for _, way in proposals(table.load_all(), piece, EXACT)]
+        for way in sorted(filter(self._fits, ways), key=lambda way: way.cost[0]):
+            found = self._run(way)
+            if found is not None:
+                return Solved(found, way.why, way.cost[0]), ""
+        return None, " and ".join(dict.fromkeys(way.why for way in ways)) + " exceeds the budget"
 
     def _by_name(self, piece: Piece, method: Method) -> Solved:
         """What this method says, and no other."""
@@ -143,15 +174,6 @@ class _Planner:
         if method.certainty == EXACT:
             return Solved(found, proposal.why, proposal.cost[0])
         return Solved(found, f"method '{method.name}' was asked for")
-
-    def _choose(self, piece: Piece) -> Solved:
-        """The cheapest exact answer, or the surest of the others."""
-        ways = [way for _, way in proposals(table.load_all(), piece, EXACT)]
-        for way in sorted(filter(self._fits, ways), key=lambda way: way.cost[0]):
-            found = self._run(way)
-            if found is not None:
-                return Solved(found, way.why, way.cost[0])
-        return self._inexact(piece, " and ".join(way.why for way in ways) + " exceeds the budget")
 
     def _inexact(self, piece: Piece, why_not: str) -> Solved:
         """Down from certified to estimated; wide bounds are better than an estimate."""

@@ -46,7 +46,10 @@ DAMPING, DAMPED_FROM = 0.5, 30  # share of the old message, from this round on
 class _Propagation:
     name, certainty = NAME, ESTIMATED
 
-    def propose(self, piece: Piece) -> Proposal:
+    def propose(self, piece: Piece) -> Proposal | None:
+        if not piece.network.binary:
+            return None
+
         def run() -> Beliefs:
             optimum = piece.optimum()
             return propagate(piece.network, start=optimum.best, proved=optimum.proved)
@@ -75,6 +78,7 @@ def propagate(
         certainty=ESTIMATED,
         best=best,
         proved=np.zeros(nodes, np.bool_) if proved is None else proved & (best == x),
+        zero=1.0 - one,
         one=one,
         one_low=np.zeros(nodes),
         one_high=np.ones(nodes),

@@ -28,11 +28,10 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import Optimum
-from spklink.posterior.inference.elimination import elimination
 from spklink.posterior.inference.enumeration import LIMIT, enumerate_all
 from spklink.posterior.inference.flips import climb, rounding, turn
 from spklink.posterior.inference.network import Network, Slots, fix, slots_of, split, take
-from spklink.posterior.inference.tree import optimum, tree_cost
+from spklink.posterior.inference.tree import find_bags, optimum, tree_cost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -169,9 +168,9 @@ def _finish(network: Network, best: Bits, proved: Mask, seed: int) -> None:
     for k in np.flatnonzero(pieces.sizes() > LIMIT):
         nodes = rest[pieces.node[pieces.node_start[k] : pieces.node_start[k + 1]]]
         piece = pieces.one(int(k))
-        steps = elimination(piece, limit=NARROW)
-        if tree_cost(steps)[0] <= TREE_WORK:
-            best[nodes], proved[nodes] = optimum(piece, steps), True
+        bags = find_bags(piece, NARROW)
+        if tree_cost(bags)[0] <= TREE_WORK:
+            best[nodes], proved[nodes] = optimum(piece, bags), True
         else:
             best[nodes] = _search(piece, best[nodes], seed)
 

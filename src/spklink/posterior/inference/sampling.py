@@ -37,7 +37,10 @@ MISS = 0.01  # probability that an interval does not contain the truth
 class _Sampling:
     name, certainty = NAME, SAMPLED
 
-    def propose(self, piece: Piece) -> Proposal:
+    def propose(self, piece: Piece) -> Proposal | None:
+        if not piece.network.binary:
+            return None
+
         def run() -> Beliefs | None:
             optimum = piece.optimum()
             return sample(
@@ -93,6 +96,7 @@ def sample(
         certainty=SAMPLED,
         best=best,
         proved=np.zeros(len(x), np.bool_) if proved is None else proved & (best == x),
+        zero=1.0 - one,
         one=one,
         one_low=one_low,
         one_high=one_high,

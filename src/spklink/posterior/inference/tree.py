@@ -1,26 +1,29 @@
 """Sparse cliques of any size: nodes are summed out one after the other (a bucket tree); exact.
 
 Step t sums out node order[t]. What remains is a table, the message, over its scope: the nodes still
-left that share a term or an earlier message with it. It goes to the step of the first of them. The
-work is exponential in the largest scope, the width. The order is that of least fill: always the
-node whose scope lacks the fewest edges, then the smallest scope, then the first in table order.
-Index conventions: a scope lists nodes in the order of their own steps; its first node is the
-highest bit of the index into the message.
+left that share a term or an earlier message with it. It goes to the step of the first of them. Node
+and scope together are a bag; the work is that of all states of all bags. The order is that of least
+fill (module `elimination`), in which nodes weigh as much as their bits. Index conventions: a scope
+lists nodes in the order of their own steps; the states of its nodes are the digits of the index
+into the message, its first node the highest.
 
 A first pass takes maxima instead of sums, in logarithms, and finds the proved optimum. The second
 counts changes from that optimum and sums plain numbers: no exponential an entry. It keeps account
 of the range that tables can span; a step that could leave the range of floating point is taken in
-logarithms, so that no field or coupling is too large.
+logarithms, so that no term is too large.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from spklink.arrays import sums
 from spklink.posterior.inference.beliefs import (
     BEYOND,
     EXACT,
@@ -29,269 +32,439 @@ from spklink.posterior.inference.beliefs import (
     Piece,
     Proposal,
     exact_beliefs,
-    frechet,
+    mean_value,
 )
 from spklink.posterior.inference.elimination import WIDEST, Elimination, elimination
-from spklink.posterior.inference.flips import turn
-from spklink.posterior.inference.network import Network
+from spklink.posterior.inference.flips import turn, turn_back
+from spklink.posterior.inference.network import Network, starts
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Bits = NDArray[np.int8]
+Ints = NDArray[np.int64]
 NAME = "tree"
 REACH = 600.0  # tables whose logarithms stay within +-REACH are summed as plain numbers
-# Seconds x 1e9 on one core: for a message entry in all passes, for each child it is multiplied by,
-# and for a step.
+WIDEST_BAG = 22.0  # bits, where nodes have several states
+ROUNDING = 1e-9  # of a sum of logarithms
+FINE = 4  # several states are weighed in quarters of a bit
+# Seconds x 1e9 on one core: for an entry of a bag but those of state 0 of the node summed out, in
+# all passes, for each child it is multiplied by, and for a step.
 OPERATIONS_ENTRY, OPERATIONS_CHILD, OPERATIONS_STEP = 20.0, 5.0, 600.0
+
+
+@dataclass(frozen=True)
+class Bags:
+    """How a network is summed out."""
+
+    network: Network
+    steps: Elimination
+
+    @cached_property
+    def message(self) -> Floats:
+        """(n,) entries of the message of each step."""
+        steps = self.steps
+        return np.asarray(_volumes(steps.scope_start, steps.scope, self.network.size))
+
+    @cached_property
+    def share(self) -> Floats:
+        """(n,) entries of each bag but those of state 0 of the node summed out."""
+        return self.message * (self.network.size[self.steps.order] - 1)
+
+    @property
+    def widest(self) -> float:
+        """Bits of the largest bag; infinite if the order was stopped."""
+        if not self.steps.complete:
+            return float("inf")
+        return float(np.log2((self.message + self.share).max(initial=1.0)))
+
+    @property
+    def fits(self) -> bool:
+        return self.steps.complete and (self.network.binary or self.widest <= WIDEST_BAG + ROUNDING)
+
+    @property
+    def told(self) -> str:
+        if self.network.binary:
+            return f"of width {self.steps.width}" if self.fits else f"wider than {WIDEST}"
+        return f"of {self.widest:.1f} bits" if self.fits else f"of more than {WIDEST_BAG:.0f} bits"
 
 
 class _Tree:
     name, certainty = NAME, EXACT
 
     def propose(self, piece: Piece) -> Proposal:
-        steps = elimination(piece.network)
-        width = f"of width {steps.width}" if steps.complete else f"wider than {WIDEST}"
-        return Proposal(tree_cost(steps), f"a tree {width}", lambda: tree(piece.network, steps))
+        bags = find_bags(piece.network)
+        return Proposal(tree_cost(bags), f"a tree {bags.told}", lambda: tree(piece.network, bags))
 
 
 METHOD = _Tree()
 
 
-def tree_cost(steps: Elimination) -> Cost:
-    """Operations and bytes; BEYOND if the order was stopped."""
-    if not steps.complete:
+def find_bags(network: Network, limit: int = WIDEST) -> Bags:
+    """The order of least fill, given up where a scope has more than `limit` bits."""
+    if network.binary:
+        return Bags(network, elimination(network, limit=limit))
+    weight = np.maximum(1, (FINE * np.log2(network.size)).astype(np.int64))
+    return Bags(network, elimination(network, limit=FINE * limit, weight=weight))
+
+
+def tree_cost(bags: Bags) -> Cost:
+    """Operations and bytes; BEYOND if there is too wide a bag."""
+    if not bags.fits:
         return BEYOND
-    entries = 2.0 ** np.diff(steps.scope_start)
-    children = np.diff(steps.children[0])
-    an_entry = OPERATIONS_ENTRY + OPERATIONS_CHILD * children
-    operations = float(entries @ an_entry) + OPERATIONS_STEP * len(entries)
-    return operations, 17.0 * float(entries.sum()) + 20.0 * 2.0**steps.width
+    an_entry = OPERATIONS_ENTRY + OPERATIONS_CHILD * np.diff(bags.steps.children[0])
+    operations = float(bags.share @ an_entry) + OPERATIONS_STEP * len(bags.share)
+    message, share = float(bags.message.sum()), float(bags.share.sum())
+    row = float(bags.message.max(initial=1.0))
+    room = 8.0 * float((bags.message + bags.share).max(initial=1.0)) + 4.0 * row
+    return operations, 10.0 * message + 8.0 * share + room
 
 
-def optimum(network: Network, steps: Elimination | None = None) -> Bits:
+def optimum(network: Network, bags: Bags | None = None) -> Ints:
     """A most probable configuration: proved, up to rounding."""
-    steps = _complete(network, steps)
-    place = places(network.a, network.b, steps)
-    return _maximised(network, steps, place, np.empty(steps.offset[-1]))
+    plan = _plan(_fitting(network, bags))
+    return _maximised(network, plan, _places(network, plan), np.empty(plan.offset[-1]))
 
 
-def tree(network: Network, steps: Elimination | None = None) -> Beliefs:
-    """Everything about one sparse clique, its nodes summed out in the order of `steps`."""
-    steps = _complete(network, steps)
-    place, message = places(network.a, network.b, steps), np.empty(steps.offset[-1])
-    best = _maximised(network, steps, place, message)
+def tree(network: Network, bags: Bags | None = None) -> Beliefs:
+    """Everything about one sparse clique."""
+    bags = _fitting(network, bags)
+    plan = _plan(bags)
+    place, message = _places(network, plan), np.empty(plan.offset[-1])
+    best = _maximised(network, plan, place, message)
     changes = turn(network, best)
-    log_sum, one, both = _summed(changes, steps, place, message)
-    mean = float(changes.field @ one + changes.coupling @ both)
-    a, b, sign = network.a, network.b, 1.0 - 2.0 * best
-    one = best + sign * one
-    both = sign[a] * sign[b] * both + best[a] * one[b] + best[b] * one[a] - best[a] * best[b]
-    one = np.clip(one, 0.0, 1.0)
-    both = frechet(network, one, both)
-    value, entropy = network.value(best), max(0.0, log_sum - mean)
-    return exact_beliefs(network, NAME, best, one, both, value + log_sum, entropy)
+    share = np.empty(plan.share[-1])
+    one, cells = np.empty(len(network.field)), np.empty(plan.cell[-1])
+    terms = sums(place, changes.coupling, int(plan.cell[-1]))
+    log_sum = _sum(plan, changes.field, terms, message, share)
+    _spread(plan, message, share, one, cells)
+    both = cells[place]
+    entropy = max(0.0, log_sum - mean_value(changes, one, both) + changes.constant)
+    zero, one, both = turn_back(network, best, np.clip(one, 0.0, 1.0), both)
+    log_sum += changes.constant
+    return exact_beliefs(network, NAME, best, one, both, log_sum, entropy, zero=zero)
 
 
-def _complete(network: Network, steps: Elimination | None) -> Elimination:
-    steps = elimination(network) if steps is None else steps
-    if not steps.complete:
-        raise ValueError(f"a width of {steps.width} is too much for the tree method")
-    return steps
+def _fitting(network: Network, bags: Bags | None) -> Bags:
+    bags = find_bags(network) if bags is None else bags
+    if not bags.fits:
+        raise ValueError(f"a tree {bags.told}: too much for the tree method")
+    return bags
 
 
-def places(a: NDArray[Any], b: NDArray[Any], steps: Elimination) -> Integers:
-    """(E,) where in `scope` the end of each edge that is summed out later stands."""
-    place = np.empty(len(a), np.int64)
-    _find_places(a, b, steps.step, steps.scope_start, steps.scope, place)
+class Plan(NamedTuple):
+    """What the kernels read: the nodes, the steps, and where tables begin."""
+
+    size: Ints  # (n,) states of each node
+    start: Ints  # (n+1,) entries of each node
+    order: Ints  # (n,) node of each step
+    step: Ints  # (n,) step of each node
+    scope_start: Ints  # (n+1,)
+    scope: Ints
+    first: Ints  # (n+1,) the children of step t are child[first[t] : first[t + 1]]
+    child: Ints
+    offset: Ints  # (n+1,) messages
+    share: Ints  # (n+1,) shares
+    cell: Ints  # for each place in a scope, couplings of the node summed out with that one
+    widest: int  # entries of the largest bag
+    row: int  # and of the largest message
+
+
+def _plan(bags: Bags) -> Plan:
+    network, steps = bags.network, bags.steps
+    size, length = network.size, np.diff(steps.scope_start)
+    if network.binary:
+        cell = np.arange(len(steps.scope) + 1)
+    else:
+        cell = starts((np.repeat(size[steps.order], length) - 1) * (size[steps.scope] - 1))
+    return Plan(
+        size=size,
+        start=network.start,
+        order=steps.order,
+        step=steps.step,
+        scope_start=steps.scope_start,
+        scope=steps.scope,
+        first=steps.children[0],
+        child=steps.children[1],
+        offset=starts(bags.message.astype(np.int64)),
+        share=starts(bags.share.astype(np.int64)),
+        cell=cell,
+        widest=round((bags.message + bags.share).max(initial=1.0)),
+        row=round(bags.message.max(initial=1.0)),
+    )
+
+
+def _places(network: Network, plan: Plan) -> Ints:
+    """For each coupling, its place in the scopes."""
+    place = np.empty(len(network.coupling), np.int64)
+    layout = plan.size, plan.step, plan.scope_start, plan.scope, plan.cell
+    _find_places(network.a, network.b, network.cell_start, *layout, place)
     return place
 
 
-def _terms(network: Network, steps: Elimination, place: Integers) -> tuple[Floats, Floats]:
-    """Fields by step, and couplings by place in the scopes."""
-    coupling = np.bincount(place, network.coupling, len(steps.scope))
-    return network.field[steps.order], coupling.astype(np.float64)
-
-
-def _layout(steps: Elimination) -> tuple[Integers, ...]:
-    return steps.scope_start, steps.scope, *steps.children, steps.offset
-
-
-def _maximised(network: Network, steps: Elimination, place: Integers, message: Floats) -> Bits:
-    choice, best = np.empty(len(message), np.int8), np.zeros(len(network), np.int8)
-    _maximise(_layout(steps), steps.width, *_terms(network, steps, place), message, choice)
-    _look_back(_layout(steps), steps.order, choice, best)
+def _maximised(network: Network, plan: Plan, place: Ints, message: Floats) -> Ints:
+    choice, best = np.empty(len(message), np.int16), np.zeros(len(network), np.int64)
+    terms = sums(place, network.coupling, int(plan.cell[-1]))
+    _maximise(plan, network.field, terms, message, choice)
+    _look_back(plan, choice, best)
     return best
 
 
-def _summed(
-    network: Network, steps: Elimination, place: Integers, message: Floats
-) -> tuple[float, Floats, Floats]:
-    """log_sum, P(x = 1) and P(x_a = x_b = 1)."""
-    upper, one, both = np.empty_like(message), np.empty(len(network)), np.empty(len(steps.scope))
-    terms = _terms(network, steps, place)
-    log_sum = _sum(_layout(steps), steps.width, *terms, message, upper)
-    _spread(_layout(steps), steps.width, message, upper, one, both)
-    return log_sum, one[steps.step], both[place]
+@nb.njit(cache=True, nogil=True)
+def _volumes(scope_start, scope, size):  # type: ignore[no-untyped-def]
+    """Joint states of each scope."""
+    volume = np.ones(len(scope_start) - 1)
+    for t in range(len(volume)):
+        for k in range(scope_start[t], scope_start[t + 1]):
+            volume[t] *= size[scope[k]]
+    return volume
 
 
 @nb.njit(cache=True, nogil=True)
-def _find_places(a, b, step, scope_start, scope, place):  # type: ignore[no-untyped-def]
+def _find_places(a, b, cell_start, size, step, scope_start, scope, cell, place):  # type: ignore[no-untyped-def]
+    """Where in the scopes the cell of every coupling stands."""
     for e in range(len(a)):
-        u, v = (a[e], b[e]) if step[a[e]] < step[b[e]] else (b[e], a[e])
-        k = scope_start[step[u]]
-        while scope[k] != v:
+        u, v = a[e], b[e]
+        ahead = step[u] < step[v]
+        near, far = (u, v) if ahead else (v, u)
+        k = scope_start[step[near]]
+        while scope[k] != far:
             k += 1
-        place[e] = k
+        rows, columns, edge = size[u] - 1, size[v] - 1, cell_start[e]
+        for r in range(rows):
+            for c in range(columns):
+                place[edge] = cell[k] + (r * columns + c if ahead else c * rows + r)
+                edge += 1
 
 
-@nb.njit(cache=True, nogil=True)
-def _align(scope, t0, t1, c0, c1, index):  # type: ignore[no-untyped-def]
+@nb.njit(cache=True, nogil=True, inline="always")  # arrays that are handed on cost more than this
+def _align(size, scope, t0, t1, c0, c1, index):  # type: ignore[no-untyped-def]
     """index[z]: where the message of a child with scope c0:c1 meets state z of the scope t0:t1.
 
-    The first node of the child's scope is the one summed out here; its half for 1 comes second.
+    The first node of the child's scope is the one summed out here, and is left out. Returns how far
+    apart its states stand.
     """
-    index[0], c = 0, c1 - 1
-    for p in range(t1 - t0):
-        bit, m = 0, 1 << p
-        if c > c0 and scope[c] == scope[t1 - 1 - p]:
-            bit = 1 << (c1 - 1 - c)
+    index[0], c, count, stride = 0, c1 - 1, 1, 1
+    for k in range(t1 - 1, t0 - 1, -1):
+        width, step = size[scope[k]], 0
+        if c > c0 and scope[c] == scope[k]:
+            step = stride
+            stride *= width
             c -= 1
-        for z in range(m):
-            index[m + z] = index[z] + bit
+        for r in range(1, width):
+            for z in range(count):
+                index[r * count + z] = index[z] + r * step
+        count *= width
+    return stride
 
 
-@nb.njit(cache=True, nogil=True)
-def _gather(  # type: ignore[no-untyped-def]
-    layout, t, field, coupling, message, plain, low, high, index
-):
-    """low, high: the terms with the node of step t at 0 and at 1, for each state of its scope.
+@nb.njit(cache=True, nogil=True, inline="always")
+def _gather(plan, t, field, cells, message, plain, work, index):  # type: ignore[no-untyped-def]
+    """work[s * m + z]: all terms with the node of step t in state s, its scope in z.
 
     They are plain numbers, or logarithms, as plain[t] says; so are the messages by plain[child].
     """
-    scope_start, scope, first, child, offset = layout
-    t0, t1 = scope_start[t], scope_start[t + 1]
-    low[: 1 << (t1 - t0)] = 1.0 if plain[t] else 0.0
-    high[0] = np.exp(field[t]) if plain[t] else field[t]
-    for p in range(t1 - t0):
-        m, step = 1 << p, coupling[t1 - 1 - p]
-        factor = np.exp(step) if plain[t] else 0.0
+    size, scope_start, scope, offset, cell = (
+        plan.size,
+        plan.scope_start,
+        plan.scope,
+        plan.offset,
+        plan.cell,
+    )
+    v, t0, t1, own = plan.order[t], scope_start[t], scope_start[t + 1], plain[t]
+    m, states = offset[t + 1] - offset[t], size[v]
+    work[:m] = 1.0 if own else 0.0
+    for s in range(1, states):
+        row, count, term = work[s * m : (s + 1) * m], 1, field[plan.start[v] + s - 1]
+        row[0] = np.exp(term) if own else term
+        for k in range(t1 - 1, t0 - 1, -1):
+            width = size[scope[k]]
+            first = cell[k] + (s - 1) * (width - 1) - 1
+            for r in range(1, width):
+                step, begin = cells[first + r], r * count
+                if own:
+                    factor = np.exp(step)
+                    for z in range(count):
+                        row[begin + z] = row[z] * factor
+                else:
+                    for z in range(count):
+                        row[begin + z] = row[z] + step
+            count *= width
+    for j in range(plan.first[t], plan.first[t + 1]):
+        c = plan.child[j]
+        rest = _align(size, scope, t0, t1, scope_start[c], scope_start[c + 1], index)
+        for s in range(states):
+            begin = offset[c] + s * rest
+            row, part = work[s * m : (s + 1) * m], message[begin : begin + rest]
+            if own:
+                for z in range(m):
+                    row[z] *= part[index[z]]
+            elif plain[c]:
+                for z in range(m):
+                    row[z] += np.log(part[index[z]])
+            else:
+                for z in range(m):
+                    row[z] += part[index[z]]
+
+
+@nb.njit(cache=True, nogil=True)
+def _maximise(plan, field, cells, message, choice):  # type: ignore[no-untyped-def]
+    """Messages of log maxima; choice: the best state of each step's node given its scope's."""
+    size, order, offset = plan.size, plan.order, plan.offset
+    plain = np.zeros(len(order), np.bool_)
+    work, index = np.empty(plan.widest), np.empty(plan.row, np.int32)
+    for t in range(len(order)):
+        _gather(plan, t, field, cells, message, plain, work, index)
+        begin, m = offset[t], offset[t + 1] - offset[t]
+        out, chosen = message[begin : begin + m], choice[begin : begin + m]
+        out[:], chosen[:] = work[:m], 0
+        for s in range(1, size[order[t]]):
+            row = work[s * m : (s + 1) * m]
+            for z in range(m):
+                chosen[z] = s if row[z] > out[z] else chosen[z]
+                out[z] = row[z] if row[z] > out[z] else out[z]
+        level = out[0]
         for z in range(m):
-            high[m + z] = high[z] * factor if plain[t] else high[z] + step
-    for k in range(first[t], first[t + 1]):
-        c = child[k]
-        _align(scope, t0, t1, scope_start[c], scope_start[c + 1], index)
-        middle = (offset[c] + offset[c + 1]) // 2
-        zero, one = message[offset[c] : middle], message[middle : offset[c + 1]]
-        if plain[t]:
-            for z in range(1 << (t1 - t0)):
-                low[z] *= zero[index[z]]
-                high[z] *= one[index[z]]
-        elif plain[c]:
-            for z in range(1 << (t1 - t0)):
-                low[z] += np.log(zero[index[z]])
-                high[z] += np.log(one[index[z]])
-        else:
-            for z in range(1 << (t1 - t0)):
-                low[z] += zero[index[z]]
-                high[z] += one[index[z]]
+            out[z] -= level
 
 
 @nb.njit(cache=True, nogil=True)
-def _maximise(layout, width, field, coupling, message, choice):  # type: ignore[no-untyped-def]
-    """Messages of log maxima; choice: the better state of each step's node given its scope's."""
-    offset, plain = layout[4], np.zeros(len(field), np.bool_)
-    low, high, index = np.empty(1 << width), np.empty(1 << width), np.empty(1 << width, np.int32)
-    for t in range(len(field)):
-        _gather(layout, t, field, coupling, message, plain, low, high, index)
-        out, chosen = message[offset[t] : offset[t + 1]], choice[offset[t] : offset[t + 1]]
-        level = max(low[0], high[0])
-        for z in range(len(out)):
-            chosen[z] = high[z] > low[z]
-            out[z] = (high[z] if high[z] > low[z] else low[z]) - level
-
-
-@nb.njit(cache=True, nogil=True)
-def _look_back(layout, order, choice, best):  # type: ignore[no-untyped-def]
-    scope_start, scope, _, _, offset = layout
-    for t in range(len(order) - 1, -1, -1):
+def _look_back(plan, choice, best):  # type: ignore[no-untyped-def]
+    for t in range(len(plan.order) - 1, -1, -1):
         state = 0
-        for k in range(scope_start[t], scope_start[t + 1]):
-            state = 2 * state + best[scope[k]]
-        best[order[t]] = choice[offset[t] + state]
+        for k in range(plan.scope_start[t], plan.scope_start[t + 1]):
+            state = plan.size[plan.scope[k]] * state + best[plan.scope[k]]
+        best[plan.order[t]] = choice[plan.offset[t] + state]
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _span(plan, t, field, cells, plain, reach):  # type: ignore[no-untyped-def]
+    """The largest |log| that a term of step t can have."""
+    v, most = plan.order[t], 0.0
+    for i in range(plan.start[v], plan.start[v + 1]):
+        most = max(most, abs(field[i]))
+    span = most
+    for k in range(plan.scope_start[t], plan.scope_start[t + 1]):
+        most = 0.0
+        for i in range(plan.cell[k], plan.cell[k + 1]):
+            most = max(most, abs(cells[i]))
+        span += most
+    for j in range(plan.first[t], plan.first[t + 1]):
+        c = plan.child[j]
+        span += reach[c] if plain[c] else np.inf
+    return span
 
 
 @nb.njit(cache=True, nogil=True)
-def _sum(layout, width, field, coupling, message, upper):  # type: ignore[no-untyped-def]
-    """Messages of sums relative to state 0, and upper: P(node of the step = 1 | its scope)."""
-    scope_start, _, first, child, offset = layout
-    plain, reach = np.ones(len(field), np.bool_), np.zeros(len(field))  # reach: largest |log|
-    low, high, index = np.empty(1 << width), np.empty(1 << width), np.empty(1 << width, np.int32)
+def _sum(plan, field, cells, message, share):  # type: ignore[no-untyped-def]
+    """Messages of sums relative to state 0, and share: P(node of the step = s > 0 | its scope)."""
+    steps = len(plan.order)
+    plain, reach = np.ones(steps, np.bool_), np.zeros(steps)  # reach: largest |log|
+    work, index = np.empty(plan.widest), np.empty(plan.row, np.int32)
     log_sum = 0.0
-    for t in range(len(field)):
-        span = abs(field[t])
-        for k in range(scope_start[t], scope_start[t + 1]):
-            span += abs(coupling[k])
-        for k in range(first[t], first[t + 1]):
-            span += reach[child[k]] if plain[child[k]] else np.inf
-        plain[t] = span <= REACH
-        _gather(layout, t, field, coupling, message, plain, low, high, index)
-        out, share = message[offset[t] : offset[t + 1]], upper[offset[t] : offset[t + 1]]
+    for t in range(steps):
+        plain[t] = _span(plan, t, field, cells, plain, reach) <= REACH
+        _gather(plan, t, field, cells, message, plain, work, index)
+        out = message[plan.offset[t] : plan.offset[t + 1]]
+        given = share[plan.share[t] : plan.share[t + 1]]
+        m, states = len(out), plan.size[plan.order[t]]
         if plain[t]:
-            level, least, most = low[0] + high[0], 1.0, 1.0
-            log_sum += np.log(level)
-            for z in range(len(out)):
-                total = low[z] + high[z]
-                share[z] = high[z] / total
-                out[z] = total / level
+            log_sum += _sum_plain(work, states, out, given)
+            least, most = 1.0, 1.0
+            for z in range(m):
                 least = out[z] if out[z] < least else least
                 most = out[z] if out[z] > most else most
             reach[t] = max(np.log(most), -np.log(least))
         else:
-            level = _log_add(low[0], high[0])
-            log_sum += level
-            for z in range(len(out)):
-                share[z] = 1.0 / (1.0 + np.exp(low[z] - high[z]))
-                out[z] = _log_add(low[z], high[z]) - level
+            log_sum += _sum_logs(work, states, out, given)
+            for z in range(m):
                 reach[t] = max(reach[t], abs(out[z]))
             if reach[t] <= REACH:
                 plain[t] = True
-                for z in range(len(out)):
+                for z in range(m):
                     out[z] = np.exp(out[z])
     return log_sum
 
 
-@nb.njit(cache=True, nogil=True)
-def _log_add(u, v):  # type: ignore[no-untyped-def]
-    return max(u, v) + np.log1p(np.exp(-abs(u - v)))
-
-
-@nb.njit(cache=True, nogil=True)
-def _spread(layout, width, message, upper, one, both):  # type: ignore[no-untyped-def]
-    """From the last step back: the messages become the probabilities of their scopes' states."""
-    scope_start, scope, first, child, offset = layout
-    low, high, index = np.empty(1 << width), np.empty(1 << width), np.empty(1 << width, np.int32)
-    for t in range(len(one) - 1, -1, -1):
-        t0, t1, begin, m = scope_start[t], scope_start[t + 1], offset[t], 1 << width
-        m = offset[t + 1] - begin
-        if t0 == t1:
-            message[begin] = 1.0
+@nb.njit(cache=True, nogil=True, inline="always")
+def _sum_plain(work, states, out, given):  # type: ignore[no-untyped-def]
+    m = len(out)
+    out[:] = work[:m]
+    for s in range(1, states):
+        row = work[s * m : (s + 1) * m]
         for z in range(m):
-            high[z] = message[begin + z] * upper[begin + z]
-            low[z] = message[begin + z] - high[z]
-        for k in range(first[t], first[t + 1]):
-            c = child[k]
-            _align(scope, t0, t1, scope_start[c], scope_start[c + 1], index)
-            message[offset[c] : offset[c + 1]] = 0.0
-            middle = (offset[c] + offset[c + 1]) // 2
-            zeros, ones = message[offset[c] : middle], message[middle : offset[c + 1]]
+            out[z] += row[z]
+    level = out[0]
+    for s in range(1, states):
+        row, part = work[s * m : (s + 1) * m], given[(s - 1) * m : s * m]
+        for z in range(m):
+            part[z] = row[z] / out[z]
+    for z in range(m):
+        out[z] /= level
+    return np.log(level)
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _sum_logs(work, states, out, given):  # type: ignore[no-untyped-def]
+    m = len(out)
+    for z in range(m):
+        top = work[z]
+        for s in range(1, states):
+            top = max(top, work[s * m + z])
+        mass = np.exp(work[z] - top)
+        for s in range(1, states):
+            weight = np.exp(work[s * m + z] - top)
+            given[(s - 1) * m + z] = weight
+            mass += weight
+        for s in range(1, states):
+            given[(s - 1) * m + z] /= mass
+        out[z] = top + np.log(mass)
+    level = out[0]
+    for z in range(m):
+        out[z] -= level
+    return level
+
+
+@nb.njit(cache=True, nogil=True)
+def _spread(plan, message, share, one, cells):  # type: ignore[no-untyped-def]
+    """From the last step back: the messages become the probabilities of their scopes' states."""
+    size, scope_start, scope, offset, cell = (
+        plan.size,
+        plan.scope_start,
+        plan.scope,
+        plan.offset,
+        plan.cell,
+    )
+    work, index = np.empty(plan.widest), np.empty(plan.row, np.int32)
+    for t in range(len(plan.order) - 1, -1, -1):
+        v, t0, t1, begin = plan.order[t], scope_start[t], scope_start[t + 1], offset[t]
+        m, states = offset[t + 1] - begin, size[v]
+        known, none = message[begin : begin + m], work[:m]
+        if t0 == t1:
+            known[0] = 1.0
+        none[:] = known
+        for s in range(1, states):
+            at = plan.share[t] + (s - 1) * m
+            row, given = work[s * m : (s + 1) * m], share[at : at + m]
             for z in range(m):
-                zeros[index[z]] += low[z]
-                ones[index[z]] += high[z]
-        for k in range(t0, t1):  # fold the highest bit: its upper half is where its node is 1
-            m >>= 1
-            total = 0.0
-            for z in range(m):
-                total += high[m + z]
-                high[z] += high[m + z]
-            both[k] = total
-        one[t] = high[0]
+                row[z] = known[z] * given[z]
+                none[z] -= row[z]
+        for j in range(plan.first[t], plan.first[t + 1]):
+            c = plan.child[j]
+            rest = _align(size, scope, t0, t1, scope_start[c], scope_start[c + 1], index)
+            for s in range(states):
+                at = offset[c] + s * rest
+                row, part = work[s * m : (s + 1) * m], message[at : at + rest]
+                part[:] = 0.0
+                for z in range(m):
+                    part[index[z]] += row[z]
+        for s in range(1, states):
+            row, count = work[s * m : (s + 1) * m], m
+            for k in range(t0, t1):  # fold the highest digit
+                width = size[scope[k]]
+                first = cell[k] + (s - 1) * (width - 1) - 1
+                count //= width
+                for r in range(1, width):
+                    above, total = r * count, 0.0
+                    for z in range(count):
+                        total += row[above + z]
+                        row[z] += row[above + z]
+                    cells[first + r] = total
+            one[plan.start[v] + s - 1] = row[0]

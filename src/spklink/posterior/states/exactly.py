@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.arrays import ranges
-from spklink.posterior.inference.enumeration import NAME
-from spklink.posterior.states.beliefs import StateBeliefs
+from spklink.arrays import sums
+from spklink.posterior.inference.network import joints, marginals
+from spklink.posterior.inference.simplify import Solve, collect
 from spklink.posterior.states.density import HOPELESS, table_bits
-from spklink.posterior.states.enumeration import SMALL, enumerate_all
 from spklink.posterior.states.listing import MOST, Listing, listed, state_count
 from spklink.posterior.states.marginals import Events
-from spklink.posterior.states.network import StateNetwork, StateNetworks, split, take
 from spklink.posterior.states.seats import Places, Seats, fix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 MOST_CELLS = 1 << 26  # entries of all tables of one piece that are ever made: half a gigabyte
-Solve = Callable[[StateNetwork], StateBeliefs | None]  # one piece; None: it cannot be afforded
 
 
 @dataclass(frozen=True)
@@ -85,70 +81,22 @@ def _listable(seats: Seats) -> Mask:
 
 
 def _solved(listing: Listing, solve: Solve, *, pairs: bool) -> ExactPart:
-    network = listing.network()
-    pieces = split(network)
-    count, bits = len(pieces), pieces.bits()
-    piece = np.zeros(len(network), np.int64)
-    piece[pieces.node] = np.repeat(np.arange(count), np.diff(pieces.node_start))
-    draft = _Draft(network, pieces)
-    draft.enumerate(np.flatnonzero(bits <= SMALL))
-    for k in np.flatnonzero(bits > SMALL):
-        draft.store(int(k), solve(pieces.one(int(k))))
-    guess = np.concatenate(listing.spread(draft.marginal))
-    place = listing.states(draft.best)
-    both = listing.both(draft.joint()) if pairs else None
+    network, base = listing.network()
+    found = collect(network, solve)
+    piece, beliefs = found.piece(), found.beliefs()
+    both = None
+    if pairs:
+        both = listing.both(joints(network, beliefs.zero, beliefs.one, beliefs.both))
     return ExactPart(
-        *(piece, draft.solved, guess, draft.log_sum, place, draft.method, draft.ties, both)
+        piece=piece,
+        solved=found.solved,
+        guess=np.concatenate(listing.spread(marginals(network, beliefs.zero, beliefs.one))),
+        log_sum=found.log_sums + sums(piece, base, len(found.solved)),
+        place=listing.states(beliefs.best),
+        method=found.methods.tolist(),
+        ties=found.ties,
+        both=both,
     )
-
-
-class _Draft:
-    """The answers about the pieces of a network while they are being found."""
-
-    def __init__(self, network: StateNetwork, pieces: StateNetworks) -> None:
-        self.network, self.pieces = network, pieces
-        self.solved, self.log_sum = np.zeros(len(pieces), np.bool_), np.zeros(len(pieces))
-        self.marginal, self.best = np.zeros(len(network.unary)), np.zeros(len(network), np.int64)
-        self.method, self.ties = [""] * len(pieces), np.zeros(len(pieces), np.int64)
-        self.pair = np.full(len(network.table), np.nan)
-
-    def joint(self) -> Floats:
-        """Joint probabilities, flat like the tables; products where nothing couples two nodes, or
-        where they are not solved together."""
-        row, column = self.network.ends()
-        alone = self.marginal[row] * self.marginal[column]
-        return np.where(np.isnan(self.pair), alone, self.pair)
-
-    def _cells(self, edges: Ints) -> Ints:
-        """Where the tables of some edges stand among all."""
-        begin = self.network.table_start
-        return ranges(begin[edges], np.diff(begin)[edges])
-
-    def _states(self, nodes: Ints) -> Ints:
-        """Where the states of some nodes stand among all."""
-        return ranges(self.network.start[nodes], self.network.size[nodes])
-
-    def enumerate(self, chosen: Ints) -> None:
-        part = take(self.pieces, chosen)
-        found = enumerate_all(part)
-        self.marginal[self._states(part.node)] = found.marginal
-        self.best[part.node] = found.best
-        self.pair[self._cells(part.edge)] = found.pair
-        self.solved[chosen], self.log_sum[chosen] = True, found.log_sum
-        self.ties[chosen] = found.ties
-        for k in chosen:
-            self.method[k] = NAME
-
-    def store(self, k: int, found: StateBeliefs | None) -> None:
-        if found is None:
-            return
-        nodes = self.pieces.node[self.pieces.node_start[k] : self.pieces.node_start[k + 1]]
-        self.marginal[self._states(nodes)] = found.marginal
-        self.best[nodes] = found.best
-        edges = self.pieces.edge[self.pieces.edge_start[k] : self.pieces.edge_start[k + 1]]
-        self.pair[self._cells(edges)] = found.pair
-        self.solved[k], self.log_sum[k] = True, found.log_sum[0]
-        self.method[k], self.ties[k] = found.method, found.ties or 0
 
 
 def _among(seats: Seats, good: Mask, entries: Ints, inner: ExactPart) -> ExactPart:

@@ -1,7 +1,7 @@
 """States listed one by one, for the methods that need them so, and back to seats.
 
 People of a conversation who have no link here only fill tracks: states that differ in them alone
-are one class, and classes are what a `StateNetwork` sees as the states of a node. Their shares come
+are one class, and classes are what a `Network` sees as the states of a node. Their shares come
 back when its beliefs are spread over the seats.
 """
 
@@ -16,7 +16,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from spklink.posterior.states.network import StateNetwork
+from spklink.posterior.inference.network import Network, gauged
 from spklink.posterior.states.seats import Seats, score
 
 Floats = NDArray[np.float64]
@@ -66,19 +66,20 @@ class Listing:
     which: Ints  # (listed,) their numbers among the classes of the shape
     unary: Floats  # (listed,)
 
-    def network(self) -> StateNetwork:
-        """The same problem as classes and tables between them, without the constants."""
+    def network(self) -> tuple[Network, Floats]:
+        """The same problem as classes and tables between them, without the constants, and what the
+        first class of each conversation adds (n,)."""
         seats, size = self.seats, np.diff(self.start)
         key, edge = self._edges
         a, b = key // max(len(seats), 1), key % max(len(seats), 1)
         begin = np.concatenate([[0], np.cumsum(size[a] * size[b])])
         table = np.zeros(int(begin[-1]))
         self._meet(edge, begin, table, begin, np.zeros(0))
-        return StateNetwork(size=size, unary=self.unary, a=a, b=b, table=table, constant=0.0)
+        return gauged(size, self.unary, a, b, table)
 
     def both(self, pair: Floats) -> Floats:
-        """From joint probabilities of classes, flat like the tables of the network, to those of
-        the two tracks of every link, one link after the other."""
+        """From joint probabilities of classes, edge by edge and row by row, to those of the two
+        tracks of every link, one link after the other."""
         seats, size, tracks = self.seats, np.diff(self.start), self.seats.layout.tracks
         key, edge = self._edges
         a, b = key // max(len(seats), 1), key % max(len(seats), 1)

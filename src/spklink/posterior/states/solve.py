@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from spklink.arrays import ranges
 from spklink.hands import ALONE, Hands
 from spklink.posterior.inference.beliefs import CERTIFIED, ESTIMATED, EXACT
-from spklink.posterior.inference.plan import WIDE, Budget
+from spklink.posterior.inference.enumeration import WIDEST, enumerate_one
+from spklink.posterior.inference.plan import WIDE, Budget, solve_exact
+from spklink.posterior.inference.simplify import Solve
 from spklink.posterior.states.certified import certified
-from spklink.posterior.states.enumeration import LARGEST, enumerate_one
-from spklink.posterior.states.exactly import ExactPart, Solve, solve_pieces
+from spklink.posterior.states.exactly import ExactPart, solve_pieces
 from spklink.posterior.states.marginals import Events, Marginals, conditionals
 from spklink.posterior.states.mirror import both_images, held, is_mirrored
 from spklink.posterior.states.optimum import climbed, find_best
-from spklink.posterior.states.plan import solve_exact
 from spklink.posterior.states.sampling import sample
 from spklink.posterior.states.seats import Places, Seats, fix
 
@@ -169,7 +169,7 @@ def _bounded(seats: Seats, place: Places) -> Marginals | None:
     """Certified figures, of one of two images where there are two."""
 
     def exact(part: Seats) -> ExactPart:
-        return solve_pieces(part, _enumerable(LARGEST if few else MODEST))
+        return solve_pieces(part, _enumerable(WIDEST if few else MODEST))
 
     few = len(seats) <= MANY
     if is_mirrored(seats):
@@ -184,7 +184,7 @@ def _affordable(budget: Budget) -> Solve:
 
 def _enumerable(most: float) -> Solve:
     """Within a certificate there may be thousands of parts: none may cost much."""
-    return lambda network: enumerate_one(network) if network.bits <= most else None
+    return lambda network: enumerate_one(network) if network.doublings <= most else None
 
 
 def _piece(seats: Seats, mine: NDArray[np.bool_]) -> tuple[Seats, Ints, Ints]:

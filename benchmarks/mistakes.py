@@ -37,7 +37,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from mistake_kinds import Mistake, places, source_of
@@ -101,6 +101,7 @@ def _lot(root: Path, found: list[Mistake], count: int, lot: random.Random) -> li
 # --- which tests have to do with a module --------------------------------------------------------
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Names of modules that a file imports, anywhere in it; of `from a import b` also a.b."""
     found = set()
@@ -165,17 +166,22 @@ def planted(tree: Path, mistake: Mistake) -> Iterator[None]:
 
 def _callers(tree: Path, name: str) -> set[str]:
     """Names of all functions that call one of this name, or call such a function."""
+    uses, reached, more = _uses(tree), set(), {name}
+    while more:
+        reached |= more
+        more = {caller for caller, names in uses.items() if names & reached} - reached
+    return reached
+
+
+@cache
+def _uses(tree: Path) -> dict[str, set[str]]:
+    """The names in every function."""
     uses: dict[str, set[str]] = defaultdict(set)
     for path in tree.rglob("*.py"):
         for node in ast.walk(ast.parse(source_of(path))):
             if isinstance(node, ast.FunctionDef):
                 uses[node.name] |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    reached: set[str] = set()
-    more = {name}
-    while more:
-        reached |= more
-        more = {caller for caller, names in uses.items() if names & reached} - reached
-    return reached
+    return uses
 
 
 @dataclass

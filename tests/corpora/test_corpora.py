@@ -131,6 +131,17 @@ def test_kaldi_pipes(truth, tmp_path):
         read_corpus(f"kaldi:{folder}")
 
 
+def test_kaldi_with_a_file_per_channel(truth, tmp_path):
+    folder = make_kaldi(tmp_path / "data", truth)
+    files = ("wav.scp", "call0-B ", str(truth.folder / "0.wav"), str(truth.folder / "1.wav"))
+    lines = (folder / files[0]).read_text().splitlines()
+    of_b = [line.replace(*files[2:]) if line.startswith(files[1]) else line for line in lines]
+    (folder / files[0]).write_text("\n".join(of_b) + "\n")
+    audio = {call.id: call.audio for call in read_corpus(f"kaldi:{folder}").calls}
+    assert audio["call0"] == files[2:]
+    assert audio["call2"] == (str(truth.folder / "2.wav"),)
+
+
 def test_kaldi_of_one_channel_is_diarized(truth, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from networks import (
     BINS,
@@ -35,11 +36,11 @@ def refused(path, words):
     assert str(error.value).startswith(str(path.with_suffix(""))), "the file is not named first"
 
 
-def flat_network(path, inputs, outputs, **more):
+def flat_network(path, inputs, outputs, vector=None, **more):
     """Any inputs, and a vector that has nothing to do with them."""
     nodes = [helper.make_node("Identity", ["c"], [one.name]) for one in outputs]
     nodes += [helper.make_node("Identity", [one.name], [f"u{k}"]) for k, one in enumerate(inputs)]
-    return save(path, nodes, inputs, outputs, [weights("c", 1, WIDTH)], **more)
+    return save(path, nodes, inputs, outputs, [vector or weights("c", 1, WIDTH)], **more)
 
 
 # --- understood -----------------------------------------------------------------------------------
@@ -191,6 +192,8 @@ def test_networks_that_are_no_speaker_networks(tmp_path):
     sound = floats("x", "b", "t", BINS)
     refused(flat_network(path, [sound, integers("mask", "b", "t")], vector), "nothing else")
     refused(flat_network(path, [sound], vector), "the same numbers for two different sounds")
+    negative = numpy_helper.from_array(np.full((1, WIDTH), -2.0, np.float32), "c")
+    refused(flat_network(path, [sound], vector, negative), "the same numbers for two different")
     two = [floats("a", 1, WIDTH), floats("b", 1, WIDTH)]
     refused(flat_network(path, [sound], two), r"which output is the vector\? There are a .*; b ")
     frames = [helper.make_node("MatMul", ["x", "c"], ["y"])]

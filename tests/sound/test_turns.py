@@ -129,6 +129,7 @@ def test_samples_never_reach_into_the_other_track(tmp_path):
         (((0, 0.0, 6.9), (1, 3.0, 4.0)), None, ""),
         (((0, 0.0, 7.5), (1, 3.0, 4.0)), False, "late: segments up to 7.5 s, sound up to 6.0 s"),
         (((0, 0.0, 3.0), (1, 6.5, 7.0)), True, "segments: 1 of 2 segments begin after its end at"),
+        (((0, 0.0, 3.0), (1, 6.0, 7.0)), True, "segments: 1 of 2 segments begin after its end at"),
     ],
 )
 def test_segments_outside_the_recording(tmp_path, turns, fatal, text):

@@ -1,6 +1,7 @@
 """Test files that take longest, the longest first: seconds of computing, compiled code at hand.
 
-`pytest --durations=0` tells; the order need not be exact.
+`pytest --durations=0` tells; the order need not be exact. Not among them is test_memory.py: a
+process that compiles holds more.
 """
 
 SLOWEST = (
@@ -8,7 +9,6 @@ SLOWEST = (
     "runs/test_linking.py",
     "test_cluster.py",
     "report/test_report.py",
-    "test_memory.py",
     "test_api.py",
     "test_docs.py",
     "runs/test_watch.py",

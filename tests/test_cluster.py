@@ -387,7 +387,7 @@ def test_no_other_account_of_this_machine_sends_work(tmp_path):
             for where, how in ((plain, None), (address, other)):
                 with (
                     dask.config.set({"distributed.comm.retry.count": 0}),
-                    pytest.raises(OSError, match=r"(?i)timed out|connect"),
+                    pytest.raises(OSError, match=r"(?i)timed out|connect|certificate"),
                     distributed.Client(where, security=how, timeout=1.0),
                 ):
                     pass

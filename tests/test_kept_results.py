@@ -65,11 +65,17 @@ def cells(path: Path) -> list[list[str]]:
     return [table.column_names, *([str(cell) for cell in row] for row in rows)]
 
 
-def assert_equal_tables(found: Path, wanted: Path) -> None:
+# p10 is in one of two conversations, and as probably in either: which one is named is rounding.
+TIED = {"parquet": ("call13", "call17")}
+
+
+def assert_equal_tables(found: Path, wanted: Path, tied: tuple[str, ...] = ()) -> None:
     here, there = cells(found), cells(wanted)
     assert here[0] == there[0], found.name
     assert len(here) == len(there), found.name
     for number, (row, old) in enumerate(zip(here, there, strict=True), start=1):
+        if row[0] in tied:
+            continue
         for name, one, two in zip(here[0], row, old, strict=True):
             assert equal(one, two), f"{found.name}, row {number}, {name}: {two!r} is {one!r} now"
 
@@ -100,10 +106,24 @@ def test_load_computes_what_was_written(kept, tmp_path, name):
         if table.stem in COPIED:
             assert (new / table.name).exists()
         else:
-            assert_equal_tables(new / table.name, table)
+            assert_equal_tables(new / table.name, table, TIED.get(name, ()))
     assert {path.name for path in old.iterdir()} - {path.name for path in new.iterdir()} <= {
         "review.sqlite"
     }
+
+
+def test_what_is_tied_is_as_probable(kept):
+    answer = spklink.load(kept("parquet") / "results").answer
+    one, two = (
+        next(e for e in range(*span) if answer.table.speakers[answer.table.people[e]] == "p10")
+        for m in map(answer.table.index().__getitem__, TIED["parquet"])
+        for span in [(answer.table.listing.start[m], answer.table.listing.start[m + 1])]
+    )
+    other = answer.place.copy()
+    other[[one, two]] = (1, 2) if answer.place[one] == 2 else (2, 1)
+    found, best = answer.posterior_of(other), answer.posterior_of(answer.place)
+    assert (other != answer.place).sum() == 2
+    assert found == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(set(LINKED) - set(REFUSED)))

@@ -36,7 +36,7 @@ from spklink.posterior.inference.beliefs import (
 )
 from spklink.posterior.inference.elimination import WIDEST, Elimination, elimination
 from spklink.posterior.inference.flips import turn, turn_back
-from spklink.posterior.inference.network import Network, starts
+from spklink.posterior.inference.network import TIE, Network, starts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -317,9 +317,10 @@ def _maximise(plan, field, cells, message, choice):  # type: ignore[no-untyped-d
         out[:], chosen[:] = work[:m], 0
         for s in range(1, size[order[t]]):
             row = work[s * m : (s + 1) * m]
-            for z in range(m):
-                chosen[z] = s if row[z] > out[z] else chosen[z]
-                out[z] = row[z] if row[z] > out[z] else out[z]
+            for z in range(m):  # of states that are as good the first one, whatever the rounding
+                better = row[z] > out[z] + TIE
+                chosen[z] = s if better else chosen[z]
+                out[z] = row[z] if better else out[z]
         level = out[0]
         for z in range(m):
             out[z] -= level

@@ -40,6 +40,7 @@ CASES = [
     (13, None, "pitman-yor:1,0.5", False),
     (16, None, "uniform", True),
     (18, None, "crp:2", False),
+    (12, 8, "uniform", False),  # more than voices say, so that chains must be drawn there
 ]
 
 

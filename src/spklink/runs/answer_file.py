@@ -19,7 +19,7 @@ from spklink.errors import SpklinkError
 from spklink.npz_files import TEXT, Arrays, open_arrays
 from spklink.posterior.answer import Answer, answer_of_states
 from spklink.posterior.list_errors import Rate
-from spklink.posterior.posterior import CALLS, CLIQUES, KIND, PAIRS, Posterior
+from spklink.posterior.posterior import CALLS, CLIQUES, KIND, PAIRS, Options, Posterior
 from spklink.posterior.states.marginals import Events
 from spklink.posterior.states.solve import SeatBeliefs
 from spklink.runs.evidence import Evidence
@@ -59,9 +59,9 @@ def write_answer(answer: Answer, folder: Path) -> None:
     write_npz(folder / NAME, found | {"words": np.array(list(words), np.str_)})
 
 
-def read_answer(path: Path, evidence: Evidence, rate: Rate | None) -> Answer:
+def read_answer(path: Path, evidence: Evidence, rate: Rate | None, how: Options) -> Answer:
     """What was kept, about the evidence of the same folder; `rate` is that of list errors, None
-    where lists were taken at their word."""
+    where lists were taken at their word. `how` is for what was not kept, should anybody ask."""
     with open_arrays(path) as arrays:
         reader = _Reader(arrays)
         right = None
@@ -73,7 +73,7 @@ def read_answer(path: Path, evidence: Evidence, rate: Rate | None) -> Answer:
             return right
         seats = evidence.seats(rate.value)
         beliefs = _beliefs(reader, Events(seats), evidence)
-    given = partial(_known, right) if right else cache(evidence.lists_right)
+    given = partial(_known, right) if right else cache(partial(evidence.lists_right, how))
     table, cliques = evidence.conversations, evidence.cliques
     return answer_of_states(table, cliques, rate, seats, beliefs, given)
 

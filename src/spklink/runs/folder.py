@@ -322,7 +322,7 @@ def _answer(
     rate, kept = Rate.from_json(said) if said else None, _there(folder / POSTERIOR)
     if kept is not None:
         with stages.stage("reading the results"):
-            return read_answer(kept, evidence, rate)
+            return read_answer(kept, evidence, rate, how)
     with stages.stage("computing the posterior"):
         found = answered(evidence, rate.value if rate else 0.0, how, stages)
     return found if rate is None or found.binary else replace(found, rate=rate)
